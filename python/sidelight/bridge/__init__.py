@@ -1,0 +1,1 @@
+"""The localhost door: wire types, JSON-RPC on strings, methods, server."""

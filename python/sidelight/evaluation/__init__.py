@@ -1,0 +1,1 @@
+"""Metrics, runs over judged questions, and calibration of the evidence gate."""

@@ -1,0 +1,1 @@
+"""From changed notes to rows of the store, and the link graph."""

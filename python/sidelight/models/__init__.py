@@ -1,0 +1,1 @@
+"""Embedding and reranking models: building, verifying and running them."""

@@ -1,0 +1,1 @@
+"""From bytes on disk to notes, links and chunks. Knows no index."""
