@@ -105,7 +105,7 @@ def _checked(name: str, value: Any, default: Any) -> Any:
         if not isinstance(value, list | tuple) or not all(isinstance(v, str) for v in value):
             raise UsageError(f"Setting '{name}' must be a list of strings.")
         return tuple(value)
-    if isinstance(default, bool) or isinstance(default, str):
+    if isinstance(default, bool | str):
         if not isinstance(value, type(default)):
             raise UsageError(f"Setting '{name}' must be a {type(default).__name__}.")
     elif isinstance(value, bool) or not isinstance(value, int | float):
