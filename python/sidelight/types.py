@@ -251,6 +251,7 @@ class Citation:
     file_hash: str | None = None
     text: str = ""  # the passage as it stands now
     why: str = ""  # the rule that decided, in words
+    wide_before: int = 0  # characters beyond U+FFFF in the line before `columns` (for UTF-16)
 
 
 # --------------------------------------------------------------------------- terms

@@ -1,0 +1,239 @@
+"""How do the inner values look on the wire? Pure conversions to the types of `protocol.py`.
+
+Code points become UTF-16 units here and nowhere else. Keys always come in the same order
+and numbers are never rounded, so equal values give equal bytes.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from numbers import Integral, Real
+from typing import TYPE_CHECKING, Any, cast
+
+from sidelight import types
+from sidelight.config import Settings
+
+if TYPE_CHECKING:
+    from sidelight.bridge import protocol
+
+
+def encode(value: Any) -> str:
+    """Compact JSON without NaN or infinities; text stays readable, half characters are escaped.
+
+    Raises:
+        ValueError: a number that JSON does not know.
+    """
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:  # a lone surrogate, from a file name that is not UTF-8
+        return json.dumps(value, separators=(",", ":"), allow_nan=False)
+    return text
+
+
+def utf16_length(text: str) -> int:
+    """UTF-16 units of `text`: characters beyond U+FFFF count twice."""
+    return len(text) if text.isascii() else len(text) + _wide(text)
+
+
+def utf16_ranges(text: str, ranges: Sequence[tuple[int, int]]) -> list[list[int]]:
+    """Code-point ranges of `text` as UTF-16 ranges."""
+    if text.isascii() or not _wide(text):
+        return [[start, end] for start, end in ranges]
+    return [[utf16_length(text[:start]), utf16_length(text[:end])] for start, end in ranges]
+
+
+def _wide(text: str) -> int:
+    return sum(character > "\uffff" for character in text)
+
+
+def search_result_json(result: types.SearchResult) -> protocol.SearchResult:
+    """The contract's `SearchResult`, byte-stable; also what `sidelight search --json` prints."""
+    return {
+        "status": "ok" if result.ok else "no_evidence",
+        "code": None if result.ok else "RAG_NO_EVIDENCE",
+        "reasons": [{"kind": r.kind, "message": r.message} for r in result.reasons],
+        "query": {
+            "text": result.query.text,
+            "terms": list(result.query.terms),
+            "unknown_terms": list(result.query.unknown_terms),
+            "filters": cast(dict[str, Any], plain(result.query.filters)),
+            "language": result.query.language,
+        },
+        "results": [result_json(r) for r in result.results],
+        "near_misses": [result_json(r) for r in result.near_misses],
+        "degraded": [
+            {"channel": d.channel, "reason": d.reason, "partial": d.partial}
+            for d in result.degraded
+        ],
+        "index": index_json(result.index),
+        "timing_ms": cast(dict[str, Any], plain(result.timing_ms)),
+        "trace": None if result.trace is None else cast(dict[str, Any], plain(result.trace)),
+    }
+
+
+def result_json(result: types.Result) -> protocol.Result:
+    """One cited passage."""
+    return {
+        "rank": result.rank,
+        "ref": result.ref,
+        "source": result.source,
+        "also_in": list(result.also_in),
+        "path": result.path,
+        "title": result.title,
+        "heading_path": list(result.heading_path),
+        "text": result.text,
+        "snippet": {
+            "text": result.snippet.text,
+            "highlights": utf16_ranges(result.snippet.text, result.snippet.highlights),
+        },
+        "origin": result.origin.value,
+        "graph_provenance": _provenance_json(result.graph_provenance),
+        "channels": {
+            "metadata": _metadata_json(result.channels.get("metadata")),
+            "bm25": _channel_json(result.channels.get("bm25")),
+            "vector": _channel_json(result.channels.get("vector")),
+        },
+        "rrf_score": float(result.rrf_score),
+        "rerank_score": None if result.rerank_score is None else float(result.rerank_score),
+        "evidence": float(result.evidence),
+        "citation": citation_json(result.citation),
+    }
+
+
+def _provenance_json(link: types.GraphProvenance | None) -> protocol.GraphProvenance | None:
+    if link is None:
+        return None
+    return {
+        "seed_ref": link.seed_ref,
+        "seed_path": link.seed_path,
+        "seed_heading_path": list(link.seed_heading_path),
+        "seed_rank": link.seed_rank,
+        "seed_lines": None if link.seed_lines is None else list(link.seed_lines),
+        "link": link.link,
+        "link_line": link.link_line,
+        "anchor": cast(Any, link.anchor),
+    }
+
+
+def _metadata_json(hit: types.ChannelHit | None) -> protocol.MetadataHit | None:
+    if hit is None:
+        return None
+    return {"rank": hit.rank, "score": float(hit.score), "matched": list(hit.matched)}
+
+
+def _channel_json(hit: types.ChannelHit | None) -> protocol.ChannelHit | None:
+    return None if hit is None else {"rank": hit.rank, "score": float(hit.score)}
+
+
+def citation_json(citation: types.Citation) -> protocol.Citation:
+    """Where a passage stands, with UTF-16 columns."""
+    return {
+        "kind": citation.kind.value,
+        "status": citation.status.value,
+        "match": None if citation.match is None else citation.match.value,
+        "start_line": citation.start_line,
+        "end_line": citation.end_line,
+        "columns": _columns(citation),
+        "node": citation.node,
+        "file_hash": citation.file_hash,
+    }
+
+
+def _columns(citation: types.Citation) -> list[int] | None:
+    if citation.columns is None:
+        return None
+    start = citation.columns[0] + citation.wide_before
+    return [start, start + utf16_length(citation.text)]
+
+
+def index_json(state: types.IndexState) -> protocol.IndexState:
+    """What the index covers."""
+    return {
+        "snapshot": state.snapshot,
+        "notes": state.notes,
+        "chunks": state.chunks,
+        "embedded_chunks": state.embedded_chunks,
+        "pending": state.pending,
+    }
+
+
+def progress_json(progress: types.Progress) -> protocol.Progress:
+    """How far a long job is."""
+    return {
+        "phase": progress.phase,
+        "done": progress.done,
+        "total": progress.total,
+        "rate": progress.rate,
+        "seconds_left": progress.seconds_left,
+    }
+
+
+def note_status_json(state: types.NoteState) -> protocol.NoteStatus:
+    """What the index knows of one note."""
+    return {
+        "path": state.path,
+        "indexed": state.indexed,
+        "chunks": state.chunks,
+        "embedded": state.embedded,
+        "hash": state.content_hash,
+        "error": state.error,
+        "problems": [
+            {"code": p.code, "message": p.message, "line": p.line} for p in state.problems
+        ],
+        "when": state.indexed_at,
+    }
+
+
+def passage_json(path: str, passage: types.Passage) -> protocol.IndexedPassage:
+    """A passage as it was indexed."""
+    return {
+        "path": path,
+        "kind": passage.kind.value,
+        "heading_path": list(passage.heading_path),
+        "start_line": passage.start_line,
+        "end_line": passage.end_line,
+        "node": passage.node,
+        "text": passage.text,
+    }
+
+
+def link_json(resolved: types.ResolvedLink) -> protocol.LinkItem:
+    """A link with where it leads."""
+    link = resolved.link
+    return {
+        "source_path": resolved.source_path,
+        "source_text": link.source_text,
+        "line": link.line,
+        "kind": link.kind.value,
+        "embed": link.embed,
+        "target": link.target,
+        "subpath": link.subpath,
+        "display": link.display,
+        "path": resolved.path,
+        "target_line": resolved.line,
+    }
+
+
+def settings_json(settings: Settings) -> dict[str, Any]:
+    """Every setting with its value."""
+    return cast(dict[str, Any], plain(asdict(settings)))
+
+
+def plain(value: Any) -> Any:
+    """`value` in JSON's own types: tuples become lists, NaN and infinities become null."""
+    if isinstance(value, Mapping):
+        return {str(key): plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple | set | frozenset):
+        items = sorted(value, key=str) if isinstance(value, set | frozenset) else value
+        return [plain(item) for item in items]
+    if value is None or isinstance(value, bool):
+        return value
+    if isinstance(value, Integral):  # NumPy's too
+        return int(value)
+    if isinstance(value, Real):
+        return float(value) if math.isfinite(value) else None
+    return str(value)
