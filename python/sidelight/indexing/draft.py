@@ -1,0 +1,180 @@
+"""From a note's bytes to what the store keeps of it. Pure: no disk, no model."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import time
+import unicodedata
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from sidelight.language.detect import detect
+from sidelight.language.terms import Terms
+from sidelight.store.rows import ChunkDraft, Field, NoteDraft, NoteRow
+from sidelight.types import Chunk, FileEntry, Note, PassageKind
+from sidelight.vault.chunker import chunk_note
+from sidelight.vault.dates import note_date
+from sidelight.vault.markdown import parse_note
+
+_SPACE = re.compile(r"\s+")
+
+
+def draft_note(entry: FileEntry, data: bytes, terms: Terms) -> NoteDraft:
+    """Everything the index keeps of one note.
+
+    Args:
+        entry: path, size and time of the file the bytes came from.
+        data: raw bytes, as they will be hashed to tell `fresh`.
+        terms: the index's own term function.
+    """
+    note = parse_note(entry.path, data)
+    chunks = chunk_note(note)
+    drafts = [_draft_chunk(note, chunk, terms) for chunk in chunks]
+    lead = _lead(chunks)
+    row = NoteRow(
+        path=note.path,
+        kind=note.kind.value,
+        title=note.title,
+        content_hash=note.content_hash,
+        size=entry.size,
+        mtime_ns=entry.mtime_ns,
+        aliases=note.aliases,
+        tags=_tags(note),
+        headings=note.headings,
+        properties=tuple((p.key, p.value) for p in note.frontmatter.properties),
+        block_ids=note.block_ids,
+        links=note.links,
+        fields=tuple(_fields(note, chunks, lead, terms)),
+        lead=_summary(chunks) if _summary(chunks) is not None else lead,
+        date=_iso(note_date(note)),
+        problems=note.problems,
+        chunks=len(drafts),
+        indexed_at=time.time(),
+    )
+    return NoteDraft(row, data, drafts)
+
+
+def failed_note(entry: FileEntry, reason: str) -> NoteDraft:
+    """The row of a note that could not be read: listed with its reason, found by nothing."""
+    title = entry.path.rpartition("/")[2].rpartition(".")[0]
+    kind = "canvas" if entry.path.lower().endswith(".canvas") else "markdown"
+    row = NoteRow(
+        path=entry.path,
+        kind=kind,
+        title=title,
+        content_hash="",
+        size=entry.size,
+        mtime_ns=entry.mtime_ns,
+        error=reason,
+        indexed_at=time.time(),
+    )
+    return NoteDraft(row, b"", ())
+
+
+def embedded_text(title: str, heading_path: Iterable[str], text: str) -> str:
+    """What is embedded of a chunk: title, heading path, text; neither folder nor tags."""
+    headings = " > ".join(heading_path)
+    return "\n".join(part for part in (title, headings, text) if part)
+
+
+def _draft_chunk(note: Note, chunk: Chunk, terms: Terms) -> ChunkDraft:
+    embedded = embedded_text(note.title, chunk.heading_path, chunk.text)
+    searched: tuple[str, ...] = ()
+    if chunk.searchable:
+        # The title is not repeated by the text; headings are, in a section's first chunk.
+        words = "\n".join((note.title, *chunk.heading_path[:-1], chunk.context))
+        own_heading = chunk.heading_path[-1:] if not _starts_with_heading(chunk) else ()
+        words = "\n".join((words, *own_heading, chunk.text))
+        searched = tuple(sorted(terms.index_terms(words)))
+    return ChunkDraft(
+        chunk=chunk,
+        content_hash=note.content_hash,
+        terms=searched,
+        language=detect(chunk.text if len(chunk.text) > 40 else embedded),
+        embed_hash=_hash(embedded),
+        text_hash=_hash(_SPACE.sub(" ", unicodedata.normalize("NFC", chunk.text)).strip()),
+    )
+
+
+def _starts_with_heading(chunk: Chunk) -> bool:
+    return bool(chunk.heading_path) and chunk.heading_path[-1] in chunk.text.split("\n", 1)[0]
+
+
+def _lead(chunks: list[Chunk]) -> int | None:
+    """The chunk a hit on the note's name brings: its lead section, or what there is."""
+    for wanted in (
+        lambda c: c.searchable and c.kind in (PassageKind.LINES, PassageKind.CANVAS),
+        lambda c: c.kind in (PassageKind.LINES, PassageKind.CANVAS, PassageKind.NOTE),
+        lambda c: True,
+    ):
+        for chunk in chunks:
+            if wanted(chunk):
+                return chunk.chunk_index
+    return None
+
+
+def _summary(chunks: list[Chunk]) -> int | None:
+    for chunk in chunks:
+        if chunk.kind is PassageKind.PROPERTY and (chunk.node or "").lower() == "summary":
+            return chunk.chunk_index
+    return None
+
+
+def _fields(note: Note, chunks: list[Chunk], lead: int | None, terms: Terms) -> Iterator[Field]:
+    if lead is None:
+        return
+    named = [("title", note.title, lead)]
+    named += [("alias", alias, lead) for alias in note.aliases]
+    named += [("tag", tag, lead) for tag in _tags(note)]
+    folder = note.path.rpartition("/")[0]
+    if folder:
+        named.append(("folder", folder.replace("/", " "), lead))
+    for heading in note.headings:
+        named.append(("heading", heading.text, _chunk_at(chunks, heading.line, lead)))
+    by_key = {c.node: c.chunk_index for c in chunks if c.kind is PassageKind.PROPERTY}
+    for prop in note.frontmatter.properties:
+        if prop.key in by_key:
+            label = f"{prop.key}: {', '.join(_texts(prop.value))}"
+            named.append(("property", label, by_key[prop.key]))
+    for kind, label, target in named:
+        words = label.partition(": ")[2] if kind == "property" else label
+        found = tuple(sorted(set(terms.index_terms(words))))
+        if found:
+            yield Field(kind, label, target, found)
+
+
+def _chunk_at(chunks: list[Chunk], line: int, otherwise: int) -> int:
+    for chunk in chunks:
+        if (
+            chunk.kind is PassageKind.LINES
+            and chunk.start_line is not None
+            and chunk.end_line is not None
+            and chunk.start_line <= line <= chunk.end_line
+        ):
+            return chunk.chunk_index
+    return otherwise
+
+
+def _texts(value: Any) -> list[str]:
+    if isinstance(value, list | tuple):
+        return [t for v in value for t in _texts(v)]
+    if isinstance(value, dict):
+        return [t for v in value.values() for t in _texts(v)]
+    return [] if value is None else [str(value)]
+
+
+def _tags(note: Note) -> tuple[str, ...]:
+    """Tags of frontmatter and body, first spelling of each, in order."""
+    seen: dict[str, str] = {}
+    for tag in (*note.frontmatter_tags, *(t.tag for t in note.body_tags)):
+        seen.setdefault(tag.casefold(), tag)
+    return tuple(seen.values())
+
+
+def _iso(date: Any) -> str | None:
+    return date.isoformat() if date is not None else None
+
+
+def _hash(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:32]

@@ -1,0 +1,163 @@
+"""What the index holds, in memory: notes, chunk places, exact term statistics, vectors.
+
+The tables are the copy that survives; this is what queries read. One writer changes it
+under `lock`, readers hold the lock for as long as they walk it. Knows no LanceDB.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+from bisect import bisect_left
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sidelight.store.rows import ChunkRow, NoteRow
+from sidelight.store.vectors import VectorMatrix
+
+_PREFIX_EXPANSIONS = 50  # terms an unfinished word may stand for; more would be noise
+
+
+class Vocabulary:
+    """Terms by code, with exact document frequencies over searchable chunks."""
+
+    def __init__(self) -> None:
+        self._code: dict[str, int] = {}
+        self._terms: list[str] = []
+        self._df: NDArray[np.int32] = np.zeros(1024, np.int32)
+        self._sorted: list[str] | None = None
+
+    def __len__(self) -> int:
+        return len(self._terms)
+
+    def code(self, term: str) -> int:
+        """The term's code, new if it was never seen."""
+        code = self._code.get(term)
+        if code is None:
+            code = self._code[term] = len(self._terms)
+            self._terms.append(term)
+            self._sorted = None
+            if code >= len(self._df):
+                self._df = np.concatenate([self._df, np.zeros(len(self._df), np.int32)])
+        return code
+
+    def find(self, term: str) -> int | None:
+        """The code of a term that some live chunk holds, else None."""
+        code = self._code.get(term)
+        return code if code is not None and self._df[code] > 0 else None
+
+    def term(self, code: int) -> str:
+        """The term of a code."""
+        return self._terms[code]
+
+    def df(self, code: int) -> int:
+        """How many searchable chunks hold the term."""
+        return int(self._df[code])
+
+    def count(self, codes: NDArray[np.int32], by: int) -> None:
+        """Adds `by` to the document frequency of distinct `codes`."""
+        self._df[codes] += by
+
+    def starting_with(self, prefix: str) -> list[str]:
+        """Live terms with this prefix, most frequent first, at most 50."""
+        if self._sorted is None:
+            self._sorted = sorted(self._terms)
+        start = bisect_left(self._sorted, prefix)
+        found = []
+        for term in self._sorted[start : start + 2000]:
+            if not term.startswith(prefix):
+                break
+            if self.find(term) is not None:
+                found.append(term)
+        found.sort(key=lambda t: (-self.df(self._code[t]), t))
+        return found[:_PREFIX_EXPANSIONS]
+
+    def live_terms(self) -> Iterable[str]:
+        """Every term some live chunk holds."""
+        return (t for t, c in self._code.items() if self._df[c] > 0)
+
+
+class Catalog:
+    """Everything queries need apart from texts."""
+
+    def __init__(self, dimension: int = 0) -> None:
+        self.lock = threading.RLock()
+        self.notes: dict[str, NoteRow] = {}
+        self.chunks: dict[str, ChunkRow] = {}
+        self.by_note: dict[str, tuple[ChunkRow, ...]] = {}
+        self.by_embedding: dict[str, set[str]] = {}  # embed hash -> chunk ids
+        self.vocabulary = Vocabulary()
+        self.vectors = VectorMatrix(dimension)
+        self.searchable = 0  # chunks
+        self.total_length = 0  # terms of searchable chunks
+        self.revision = 0  # counts changes; caches compare it
+        self._content = 0
+
+    def replace(self, note: NoteRow, chunks: Sequence[ChunkRow]) -> None:
+        """Puts a note and its chunks in place of what stood at its path."""
+        with self.lock:
+            self._drop(note.path)
+            self.notes[note.path] = note
+            self.by_note[note.path] = tuple(chunks)
+            self._content ^= _digest(note)
+            for chunk in chunks:
+                self.chunks[chunk.chunk_id] = chunk
+                if chunk.searchable:
+                    self.by_embedding.setdefault(chunk.embed_hash, set()).add(chunk.chunk_id)
+                    self._count(chunk, 1)
+            self.revision += 1
+
+    def remove(self, path: str) -> None:
+        """Forgets a note; unknown paths are no error."""
+        with self.lock:
+            self._drop(path)
+            self.revision += 1
+
+    def snapshot(self, constants: str) -> str:
+        """A name of the committed content: notes, their hashes and `constants`."""
+        content = f"{self._content:064x}:{constants}"
+        return hashlib.sha256(content.encode()).hexdigest()[:16]
+
+    def embedded(self) -> int:
+        """Searchable chunks that have their vector."""
+        with self.lock:
+            return sum(len(ids) for h, ids in self.by_embedding.items() if h in self.vectors)
+
+    def unembedded(self) -> list[ChunkRow]:
+        """Searchable chunks without a vector, one a distinct text, in stable order."""
+        with self.lock:
+            rows = [
+                self.chunks[min(ids)]
+                for h, ids in self.by_embedding.items()
+                if h not in self.vectors
+            ]
+        return sorted(rows, key=lambda row: row.order)
+
+    def average_length(self) -> float:
+        """Terms a searchable chunk has on average; 1 in an empty index."""
+        return self.total_length / self.searchable if self.searchable else 1.0
+
+    def _drop(self, path: str) -> None:
+        note = self.notes.pop(path, None)
+        if note is not None:
+            self._content ^= _digest(note)
+        for chunk in self.by_note.pop(path, ()):
+            self.chunks.pop(chunk.chunk_id, None)
+            if chunk.searchable:
+                self._count(chunk, -1)
+                ids = self.by_embedding[chunk.embed_hash]
+                ids.discard(chunk.chunk_id)
+                if not ids:
+                    del self.by_embedding[chunk.embed_hash]
+
+    def _count(self, chunk: ChunkRow, by: int) -> None:
+        self.searchable += by
+        self.total_length += by * chunk.length
+        self.vocabulary.count(chunk.codes, by)
+
+
+def _digest(note: NoteRow) -> int:
+    key = f"{note.path}\0{note.content_hash}\0{note.error or ''}"
+    return int.from_bytes(hashlib.sha256(key.encode("utf-8", "surrogatepass")).digest(), "big")

@@ -1,0 +1,175 @@
+"""What the index keeps of a note and of a chunk, in memory and as table rows.
+
+Does no I/O and knows neither LanceDB nor Arrow.
+"""
+
+from __future__ import annotations
+
+import json
+import zlib
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sidelight.types import BlockId, Chunk, Heading, Link, LinkKind, PassageKind, Problem
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """A piece of a note's metadata that a query can hit, and the chunk that hit brings."""
+
+    kind: str  # "title" | "alias" | "heading" | "tag" | "property" | "folder"
+    label: str  # as written
+    target: int  # chunk_index
+    terms: tuple[str, ...]  # distinct, sorted
+
+
+@dataclass(frozen=True, slots=True)
+class NoteRow:
+    """One note as indexed; written last, so its presence means the note is whole."""
+
+    path: str
+    kind: str
+    title: str
+    content_hash: str  # "" where the file could not be read
+    size: int
+    mtime_ns: int
+    aliases: tuple[str, ...] = ()
+    tags: tuple[str, ...] = ()
+    headings: tuple[Heading, ...] = ()
+    properties: tuple[tuple[str, Any], ...] = ()  # key, YAML value
+    block_ids: tuple[BlockId, ...] = ()
+    links: tuple[Link, ...] = ()
+    fields: tuple[Field, ...] = ()
+    lead: int | None = None  # chunk_index of the lead section (or `summary` property)
+    date: str | None = None  # ISO date from properties or file name
+    problems: tuple[Problem, ...] = ()
+    error: str | None = None  # why it could not be indexed
+    chunks: int = 0
+    indexed_at: float = 0.0  # seconds since the epoch
+
+    def record(self) -> str:
+        """The nested parts as JSON, for one table column."""
+        return json.dumps(
+            {
+                "aliases": self.aliases,
+                "tags": self.tags,
+                "headings": [(h.level, h.text, h.line) for h in self.headings],
+                "properties": self.properties,
+                "block_ids": [(b.id, b.start_line, b.end_line) for b in self.block_ids],
+                "fields": [(f.kind, f.label, f.target, " ".join(f.terms)) for f in self.fields],
+                "lead": self.lead,
+                "links": [_without_defaults(link) for link in self.links],
+                "date": self.date,
+                "problems": [asdict(p) for p in self.problems],
+                "error": self.error,
+            },
+            ensure_ascii=False,
+            default=str,
+        )
+
+    @classmethod
+    def from_table(cls, row: Mapping[str, Any]) -> NoteRow:
+        """The note of a table row (without its snapshot)."""
+        nested = json.loads(row["record"])
+        return cls(
+            path=row["path"],
+            kind=row["kind"],
+            title=row["title"],
+            content_hash=row["content_hash"],
+            size=row["size"],
+            mtime_ns=row["mtime_ns"],
+            aliases=tuple(nested["aliases"]),
+            tags=tuple(nested["tags"]),
+            headings=tuple(Heading(*h) for h in nested["headings"]),
+            properties=tuple((k, v) for k, v in nested["properties"]),
+            block_ids=tuple(BlockId(*b) for b in nested["block_ids"]),
+            fields=tuple(Field(k, n, t, tuple(w.split(" "))) for k, n, t, w in nested["fields"]),
+            lead=nested["lead"],
+            links=tuple(_link_from(link) for link in nested["links"]),
+            date=nested["date"],
+            problems=tuple(Problem(**p) for p in nested["problems"]),
+            error=nested["error"],
+            chunks=row["chunks"],
+            indexed_at=row["indexed_at"],
+        )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ChunkRow:
+    """A chunk's place and statistics; its text stays on disk."""
+
+    chunk_id: str
+    path: str
+    kind: PassageKind
+    heading_path: tuple[str, ...]
+    section_index: int
+    chunk_index: int
+    start_line: int | None
+    end_line: int | None
+    columns: tuple[int, int] | None
+    node: str | None
+    searchable: bool
+    language: str
+    embed_hash: str  # of exactly what is embedded
+    text_hash: str  # of the normalised text: equal for copies
+    length: int  # terms, with repeats
+    codes: NDArray[np.int32]  # distinct terms, vocabulary codes
+    counts: NDArray[np.int32]  # their frequencies
+
+    @property
+    def order(self) -> tuple[str, int, int]:
+        """The tie rule of every ranking: path, section, chunk."""
+        return (self.path, self.section_index, self.chunk_index)
+
+
+@dataclass(frozen=True, slots=True)
+class ChunkDraft:
+    """A chunk on its way into the store: the chunk itself and what was computed from it."""
+
+    chunk: Chunk
+    content_hash: str  # of its note
+    terms: tuple[str, ...]  # sorted, with repeats
+    language: str
+    embed_hash: str
+    text_hash: str
+
+
+@dataclass(frozen=True, slots=True)
+class NoteDraft:
+    """A note on its way into the store."""
+
+    row: NoteRow
+    snapshot: bytes  # the raw bytes that were indexed
+    chunks: Sequence[ChunkDraft]
+
+
+def pack(snapshot: bytes) -> bytes:
+    """Compresses a snapshot (zlib: in the standard library, about a third of the size)."""
+    return zlib.compress(snapshot, 6)
+
+
+def unpack(packed: bytes) -> bytes:
+    """The raw bytes of a packed snapshot."""
+    return zlib.decompress(packed)
+
+
+def _without_defaults(link: Link) -> dict[str, Any]:
+    return {k: v for k, v in asdict(link).items() if v not in (None, False, "")}
+
+
+def _link_from(values: Mapping[str, Any]) -> Link:
+    return Link(
+        source_text=values.get("source_text", ""),
+        target=values.get("target", ""),
+        subpath=values.get("subpath", ""),
+        display=values.get("display"),
+        embed=values.get("embed", False),
+        is_asset=values.get("is_asset", False),
+        kind=LinkKind(values["kind"]),
+        line=values.get("line"),
+        node=values.get("node"),
+    )
