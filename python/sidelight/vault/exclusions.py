@@ -1,0 +1,118 @@
+"""Which files are never read? Obsidian's own setting, `.sidelightignore` and ours.
+
+Excluded means: not opened, not searched; the name may still be a link's target. Hidden
+means: as if it were not there (names that start with a dot, the configuration folder).
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+import pathspec
+
+from sidelight.config import Settings
+from sidelight.types import Problem
+
+IGNORE_FILE = ".sidelightignore"
+
+
+@dataclass(frozen=True)
+class Exclusions:
+    """The rules in force for one vault; immutable, load again after a change."""
+
+    folders: tuple[str, ...] = ()  # lower-cased path prefixes from userIgnoreFilters
+    patterns: tuple[re.Pattern[str], ...] = ()
+    ignore: pathspec.GitIgnoreSpec | None = None
+    config_folder: str = ".obsidian"
+    problems: tuple[Problem, ...] = ()
+
+    @classmethod
+    def load(cls, vault: Path, settings: Settings) -> Exclusions:
+        """Reads `app.json` of the configuration folder and `.sidelightignore`.
+
+        A file that cannot be read or parsed excludes nothing and is named in `problems`.
+        """
+        problems: list[Problem] = []
+        folders, patterns = _user_ignore_filters(
+            vault / settings.config_folder / "app.json", problems
+        )
+        lines = _ignore_lines(vault / IGNORE_FILE, problems)
+        return cls(
+            folders=folders,
+            patterns=patterns,
+            ignore=_spec([*lines, *settings.excluded], problems),
+            config_folder=settings.config_folder.strip("/"),
+            problems=tuple(problems),
+        )
+
+    def hidden(self, path: str) -> bool:
+        """True for what does not exist in Obsidian: dot names and the configuration folder."""
+        if path.startswith(".") or "/." in path:
+            return True
+        folder = self.config_folder
+        return bool(folder) and (path == folder or path.startswith(folder + "/"))
+
+    def excluded(self, path: str) -> bool:
+        """True for files that must never be read."""
+        if self.hidden(path):
+            return True
+        lowered = path.lower()
+        if any(lowered.startswith(folder) for folder in self.folders):
+            return True
+        if any(pattern.search(path) for pattern in self.patterns):
+            return True
+        return self.ignore is not None and self.ignore.match_file(path)
+
+
+def _user_ignore_filters(
+    file: Path, problems: list[Problem]
+) -> tuple[tuple[str, ...], tuple[re.Pattern[str], ...]]:
+    """Obsidian's excluded files: a path prefix, or a regular expression between slashes."""
+    try:
+        content = json.loads(file.read_text("utf-8-sig"))
+    except FileNotFoundError:
+        return (), ()
+    except (OSError, ValueError) as error:
+        message = f"Obsidian's settings ({file.name}) cannot be read: {error}."
+        problems.append(Problem("app-json-unreadable", message))
+        return (), ()
+    filters = content.get("userIgnoreFilters") if isinstance(content, dict) else None
+    folders, patterns = [], []
+    for entry in filters if isinstance(filters, list) else ():
+        if not isinstance(entry, str) or not entry.strip():
+            continue
+        if len(entry) > 2 and entry.startswith("/") and entry.endswith("/"):
+            try:
+                patterns.append(re.compile(entry[1:-1], re.IGNORECASE))
+            except re.error as error:
+                message = f"The excluded-files expression {entry} is not understood: {error}."
+                problems.append(Problem("exclusion-invalid", message))
+        else:
+            folders.append(entry.lstrip("/").lower())
+    return tuple(folders), tuple(patterns)
+
+
+def _ignore_lines(file: Path, problems: list[Problem]) -> list[str]:
+    try:
+        return file.read_text("utf-8-sig").splitlines()
+    except FileNotFoundError:
+        return []
+    except (OSError, ValueError) as error:
+        problems.append(Problem("ignore-unreadable", f"{IGNORE_FILE} cannot be read: {error}."))
+        return []
+
+
+def _spec(lines: Iterable[str], problems: list[Problem]) -> pathspec.GitIgnoreSpec | None:
+    kept = []
+    for line in lines:
+        try:
+            pathspec.GitIgnoreSpec.from_lines([line])
+        except ValueError as error:
+            problems.append(Problem("exclusion-invalid", f"Pattern '{line}': {error}."))
+        else:
+            kept.append(line)
+    return pathspec.GitIgnoreSpec.from_lines(kept) if kept else None

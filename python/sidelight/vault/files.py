@@ -1,0 +1,236 @@
+"""Which files does the vault hold, and what are their bytes? The only disk access of `vault/`.
+
+Listing follows no symlink unless a setting names it, opens nothing, and tells the reader of
+`problems` what it could not list.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+from collections.abc import Callable, Collection, Iterator
+from pathlib import Path, PurePosixPath
+
+from sidelight.config import Settings
+from sidelight.errors import AccessError, NotFoundError
+from sidelight.types import FileEntry, Problem
+from sidelight.vault.exclusions import Exclusions
+
+__all__ = [
+    "Exclusions",
+    "is_note",
+    "read_note_bytes",
+    "scan",
+    "sync_conflict_original",
+]
+
+NOTE_EXTENSIONS = (".md", ".canvas")
+_STUB = re.compile(r"\.(?P<name>.+)\.icloud")
+
+
+def is_note(path: str) -> bool:
+    """True for files that are parsed: Markdown notes and canvases."""
+    return path.lower().endswith(NOTE_EXTENSIONS)
+
+
+def scan(
+    vault: Path,
+    exclusions: Exclusions,
+    settings: Settings,
+    on_problem: Callable[[str, Problem], None] | None = None,
+) -> Iterator[FileEntry]:
+    """Every file that can be a link's target, in sorted order; reads no file.
+
+    Hidden files and folders do not exist, as in Obsidian. Excluded files are yielded too,
+    since their names stay targets: ask `exclusions.excluded(path)` before reading one.
+
+    Args:
+        vault: real path of the vault.
+        exclusions: folders it hides altogether (the configuration folder) are not entered.
+        settings: `followed_links` names symlinked folders to enter.
+        on_problem: told the vault path and what is wrong, for every folder or file that
+            cannot be listed.
+    """
+    report = on_problem or (lambda path, problem: None)
+    followed = {link.strip("/") for link in settings.followed_links}
+    yield from _scan_folder(vault, "", exclusions, followed, report, {_identity(vault)})
+
+
+def _scan_folder(
+    folder: Path,
+    prefix: str,
+    exclusions: Exclusions,
+    followed: set[str],
+    report: Callable[[str, Problem], None],
+    above: set[tuple[int, int]],
+) -> Iterator[FileEntry]:
+    try:
+        with os.scandir(folder) as listing:
+            entries = sorted(listing, key=lambda entry: entry.name)
+    except OSError as error:
+        report(prefix.rstrip("/"), Problem("folder-unreadable", f"{error.strerror or error}."))
+        return
+    for entry in entries:
+        path = prefix + entry.name
+        if not _representable(entry.name):
+            report(path.encode("utf-8", "replace").decode(), _NAME_PROBLEM)
+            continue
+        stub = _STUB.fullmatch(entry.name)
+        if stub:
+            yield FileEntry(prefix + stub["name"], 0, 0, placeholder=True)
+            continue
+        if exclusions.hidden(path):
+            continue
+        try:
+            status = entry.stat(follow_symlinks=path in followed)
+        except OSError as error:
+            report(path, Problem("file-unreadable", f"{error.strerror or error}."))
+            continue
+        if stat.S_ISDIR(status.st_mode):
+            here = _identity(folder / entry.name)
+            if here in above:
+                report(path, Problem("folder-loop", "The link leads back into its own folder."))
+                continue
+            yield from _scan_folder(
+                folder / entry.name, path + "/", exclusions, followed, report, above | {here}
+            )
+        elif stat.S_ISREG(status.st_mode):
+            yield _entry(path, status)
+
+
+_NAME_PROBLEM = Problem("name-undecodable", "The file's name is not valid Unicode.")
+
+
+def _representable(name: str) -> bool:
+    """False for a POSIX name that is not UTF-8 (it would carry lone surrogates)."""
+    return name.isascii() or not any("\ud800" <= char <= "\udfff" for char in name)
+
+
+def _entry(path: str, status: os.stat_result) -> FileEntry:
+    # A file with a size but no blocks lies in the cloud only; reading it would fetch it.
+    # Windows has no st_blocks, but marks such files "recall on data access" or "offline".
+    blocks = getattr(status, "st_blocks", None)
+    attributes = getattr(status, "st_file_attributes", 0)
+    placeholder = (status.st_size > 0 and blocks == 0) or bool(attributes & _CLOUD_ATTRIBUTES)
+    return FileEntry(path, status.st_size, status.st_mtime_ns, placeholder)
+
+
+# FILE_ATTRIBUTE_OFFLINE, _RECALL_ON_OPEN and _RECALL_ON_DATA_ACCESS (Windows SDK, winnt.h).
+_CLOUD_ATTRIBUTES = 0x1000 | 0x40000 | 0x400000
+
+
+def _identity(folder: Path) -> tuple[int, int]:
+    try:
+        status = os.stat(folder)
+    except OSError:
+        return (0, 0)
+    return (status.st_dev, status.st_ino)
+
+
+def read_note_bytes(
+    vault: Path, path: str, limit: int, followed_links: Collection[str] = ()
+) -> bytes:
+    """The bytes of one file of the vault, and of nothing else.
+
+    Args:
+        vault: real path of the vault.
+        path: vault path.
+        limit: in bytes; a larger file is not read.
+        followed_links: symlinked folders that count as inside (`Settings.followed_links`).
+
+    Raises:
+        AccessError: the path leaves the vault (also by a symlink), is no plain file, or is
+            larger than `limit`.
+        NotFoundError: there is no such file.
+        OSError: the system cannot read it now.
+    """
+    full = inside(vault, path, followed_links)
+    try:
+        status = os.stat(full)
+        if not stat.S_ISREG(status.st_mode):
+            raise _refusal()
+        if status.st_size > limit:
+            raise AccessError(
+                f"{path} is larger than {limit} bytes.", "Raise max_note_bytes to index it."
+            )
+        with open(full, "rb") as file:
+            return file.read(limit)
+    except (FileNotFoundError, NotADirectoryError) as error:
+        raise NotFoundError(f"There is no file {path} in the vault.") from error
+
+
+def inside(vault: Path, path: str, followed_links: Collection[str] = ()) -> Path:
+    """The full path of a vault path.
+
+    Raises:
+        AccessError: it is absolute, has `..`, or leads outside through a symlink.
+    """
+    parts = PurePosixPath(path).parts
+    windows = os.name == "nt"
+    if not parts or path.startswith("/") or ".." in parts or "\0" in path:
+        raise _refusal()
+    if windows and ("\\" in path or ":" in path):
+        raise _refusal()
+    base = os.path.realpath(vault)
+    full = os.path.join(base, *parts)
+    real = os.path.realpath(full)
+    if os.path.normcase(real) == os.path.normcase(full):
+        return Path(full)
+    for link in followed_links:
+        folder = link.strip("/")
+        if path.startswith(folder + "/"):
+            target = os.path.realpath(os.path.join(base, *folder.split("/")))
+            if real.startswith(target.rstrip(os.sep) + os.sep):
+                return Path(full)
+    raise _refusal()
+
+
+def _refusal() -> AccessError:
+    return AccessError("That path cannot be read.", "Name a note of the vault.")
+
+
+# ------------------------------------------------------------------ sync conflicts
+
+# Names that sync services give the losing copy, each with the original's stem in `stem`.
+_CONFLICTS = tuple(
+    re.compile(pattern, re.IGNORECASE)
+    for pattern in (
+        # Syncthing: name.sync-conflict-20240131-101500-ABCDEFG.md
+        r"(?P<stem>.+)\.sync-conflict-\d{8}-\d{6}(?:-[A-Z0-9]{7})?",
+        # Dropbox: name (Anna's conflicted copy 2024-01-31), and its Chinese form
+        r"(?P<stem>.+?) \([^()]*conflicted copy[^()]*\)(?: ?\(\d+\))?",
+        r"(?P<stem>.+?) ?[(（][^()（）]*(?:冲突|衝突)[^()（）]*[)）](?: ?\(\d+\))?",
+        # Obsidian Sync: name (Conflicted copy MacBook 202401311015)
+        r"(?P<stem>.+?) \(conflict(?:ed)?(?: copy)?[^()]*\)",
+        # Nextcloud and ownCloud: name (conflicted copy 2024-01-31 101500); older: name_conflict-20240131-101500
+        r"(?P<stem>.+?)_conflict-\d{8}-\d{6}",
+        # OneDrive and Google Drive: name-COMPUTER-conflict
+        r"(?P<stem>.+?)[ .-]conflict(?:ed)?(?:[ -]copy)?(?:[ -]\d+)?",
+    )
+)
+# iCloud: "name 2.md". Only a copy if the original is there, which the caller must check.
+_NUMBERED = re.compile(r"(?P<stem>.+?) (?:[2-9]|[1-9]\d)")
+
+
+def sync_conflict_original(path: str, exists: Callable[[str], bool] | None = None) -> str | None:
+    """The path a sync-conflict copy was made from, or None for an ordinary file.
+
+    Args:
+        path: vault path.
+        exists: tells whether a vault path is a file. iCloud's `Name 2.md` is an ordinary
+            name, so it counts only where this says that `Name.md` is there.
+    """
+    folder, slash, name = path.rpartition("/")
+    stem, dot, extension = name.rpartition(".")
+    if not dot:
+        return None
+    for pattern in _CONFLICTS:
+        match = pattern.fullmatch(stem)
+        if match:
+            return f"{folder}{slash}{match['stem'].rstrip()}.{extension}"
+    match = _NUMBERED.fullmatch(stem)
+    if match and exists is not None:
+        original = f"{folder}{slash}{match['stem']}.{extension}"
+        return original if exists(original) else None
+    return None

@@ -1,0 +1,46 @@
+"""How do bytes become lines? Decoding and splitting, exactly once, for everybody.
+
+A line ends at `\\r\\n`, `\\n` or `\\r` only; a leading byte order mark belongs to no line.
+Knows nothing of Markdown.
+"""
+
+from __future__ import annotations
+
+import codecs
+
+from sidelight.types import Problem
+
+
+def decode(data: bytes) -> tuple[str, tuple[Problem, ...]]:
+    """Text of a file without its byte order mark; what could not be read is reported.
+
+    Undecodable bytes become U+FFFD and NUL bytes are dropped, so that one bad byte never
+    hides a note. UTF-16 is read only with its byte order mark.
+    """
+    problems: list[Problem] = []
+    if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        problems.append(Problem("encoding-utf16", "The file is UTF-16; Obsidian expects UTF-8."))
+        text = data.decode("utf-16", "replace")
+    else:
+        try:
+            text = data.decode("utf-8")
+        except UnicodeDecodeError as error:
+            text = data.decode("utf-8", "replace")
+            line = len(split_lines(data[: error.start].decode("utf-8", "replace") + "x"))
+            problems.append(Problem("bytes-undecodable", "Some bytes are not UTF-8.", line))
+    text = text.removeprefix("\ufeff")
+    if "\0" in text:
+        line = len(split_lines(text[: text.index("\0")] + "x"))
+        problems.append(Problem("bytes-nul", "NUL bytes were left out.", line))
+        text = text.replace("\0", "")
+    return text, tuple(problems)
+
+
+def split_lines(text: str) -> list[str]:
+    """Lines without their endings; a final ending opens no further line."""
+    if "\r" in text:
+        text = text.replace("\r\n", "\n").replace("\r", "\n")
+    lines = text.split("\n")
+    if not lines[-1]:
+        lines.pop()
+    return lines

@@ -1,0 +1,231 @@
+"""What is in a note? Headings, blocks, links, tags, block ids and properties, with lines.
+
+`parse_note` is pure and never raises on content: what is wrong stands in `Note.problems`.
+The order of work: lines, frontmatter, regions that Markdown does not know, one pass of the
+Markdown parser, then Obsidian's own rules on what it saw.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Sequence
+from pathlib import PurePosixPath
+
+from sidelight.types import (
+    Block,
+    BlockKind,
+    BodyTag,
+    Heading,
+    Link,
+    Note,
+    NoteKind,
+    Problem,
+)
+from sidelight.vault.block_ids import read_block_ids
+from sidelight.vault.canvas import parse_canvas
+from sidelight.vault.frontmatter import (
+    frontmatter_aliases,
+    frontmatter_tags,
+    read_frontmatter,
+)
+from sidelight.vault.inline import Stretch, links_in, tags_in
+from sidelight.vault.lines import decode, split_lines
+from sidelight.vault.regions import ANY_OPENING, OPENING, Region, find_region, mask
+
+_KINDS = {
+    "Paragraph": BlockKind.PARAGRAPH,
+    "Heading": BlockKind.HEADING,
+    "List": BlockKind.LIST,
+    "CodeBlock": BlockKind.CODE,
+    "Table": BlockKind.TABLE,
+    "BlockQuote": BlockKind.BLOCKQUOTE,
+    "HtmlBlock": BlockKind.HTML,
+    "Rule": BlockKind.THEMATIC_BREAK,
+    "FootnoteDefinition": BlockKind.FOOTNOTE_DEFINITION,
+}
+_CALLOUT = re.compile(r"[ \t]*>[ \t]*\[![^\]]+\]")
+_ATX = re.compile(r"[ \t]*#{1,6}(?:[ \t]+|$)")
+_ATX_END = re.compile(r"(?:^|[ \t]+)#+[ \t]*$")
+_FENCE = re.compile(r"[ \t>]*(?:[-*+] +|\d+[.)] +)*(`{3,}|~{3,})")
+# Bounds the work on a hostile note; beyond it a fence inside a comment may hide later regions.
+_MAX_PARSES = 30
+
+
+def parse_note(path: str, data: bytes) -> Note:
+    """Reads one Markdown note or canvas.
+
+    Args:
+        path: vault path; its extension decides.
+        data: the file's bytes.
+    """
+    if path.lower().endswith(".canvas"):
+        return parse_canvas(path, data)
+    text, problems = decode(data)
+    lines = split_lines(text)
+    head = read_frontmatter(lines)
+    first_line = head.frontmatter.body_start_line
+    body = lines[first_line - 1 :]
+    read = _Body(body, first_line)
+    blocks = list(read.blocks)
+    if head.frontmatter.exists:
+        blocks.insert(0, Block(BlockKind.YAML, 1, first_line - 1, ()))
+    return Note(
+        path=path,
+        kind=NoteKind.MARKDOWN,
+        title=title_of(path),
+        content_hash=hashlib.sha256(data).hexdigest(),
+        size=len(data),
+        lines=tuple(lines),
+        frontmatter=head.frontmatter,
+        aliases=frontmatter_aliases(head.frontmatter.data),
+        frontmatter_tags=frontmatter_tags(head.frontmatter.data),
+        body_tags=tuple(read.tags),
+        headings=tuple(read.headings),
+        blocks=tuple(blocks),
+        block_ids=tuple(read_block_ids(read.stretch, blocks)) if b"^" in data else (),
+        links=head.links + tuple(read.links),
+        problems=problems + head.problems + tuple(read.problems),
+    )
+
+
+def title_of(path: str) -> str:
+    """A note's title is its file name without extension, as in Obsidian."""
+    return PurePosixPath(path).stem
+
+
+class _Body:
+    """The body of a note as read: everything below the frontmatter."""
+
+    def __init__(self, lines: list[str], first_line: int) -> None:
+        self.first_line = first_line
+        self.problems: list[Problem] = []
+        self.stretch = Stretch(lines, first_line)
+        self.regions: dict[int, Region] = {}
+        hidden: list[Stretch] = []
+        if ANY_OPENING.search(self.stretch.data):
+            hidden = self._mask_regions(lines)
+        self.headings: list[Heading] = []
+        self.blocks: list[Block] = []
+        self._read_blocks()
+        found_links, found_tags = links_in(self.stretch), tags_in(self.stretch)
+        for comment in hidden:
+            found_links += links_in(comment)
+            found_tags += tags_in(comment)
+        found_links.sort(key=_place)
+        if hidden:
+            found_tags.sort(key=_place)
+        self.links: list[Link] = [link for _, link in found_links]
+        self.tags: list[BodyTag] = [tag for _, tag in found_tags]
+
+    def _mask_regions(self, lines: list[str]) -> list[Stretch]:
+        """Masks comments and formulas; the comments' own lines, to be read for links."""
+        masked, at, hidden = list(lines), 0, []
+        literal, parses = self._literal_lines(), 0
+        while at < len(masked):
+            region, problem = None, None
+            if OPENING.match(masked[at]) and not any(a <= at <= b for a, b in literal):
+                region, problem = find_region(masked, at)
+            if problem is not None:
+                line = self.first_line + at
+                self.problems.append(Problem(problem.code, problem.message, line))
+            if region is None:
+                at += 1
+                continue
+            if region.kind is BlockKind.COMMENT:
+                inside = lines[region.first : region.last + 1]
+                hidden.append(Stretch(inside, self.first_line + region.first))
+            self.regions[region.first] = region
+            mask(masked, region)
+            at = region.last + 1
+            # A fence opened inside the region seemed to swallow what follows: look again.
+            if parses < _MAX_PARSES and any(a < at <= b for a, b in literal):
+                self.stretch = Stretch(masked, self.first_line)
+                literal, parses = self._literal_lines(), parses + 1
+        self.stretch = Stretch(masked, self.first_line)
+        return hidden
+
+    def _literal_lines(self) -> list[tuple[int, int]]:
+        index_of = self.stretch.index_of
+        spans = self.stretch.structure.literal
+        return [(index_of(start), index_of(max(start, end - 1))) for start, end in spans]
+
+    def _read_blocks(self) -> None:
+        path: list[tuple[int, str]] = []
+        covered = 0  # body lines already in a block
+        for name, start, end in self.stretch.structure.roots:
+            first, last = self._lines_of(start, end)
+            self._read_gap(covered, first, path)
+            kind = self._kind(name, first)
+            if kind is BlockKind.COMMENT or kind is BlockKind.MATH:
+                last = max(last, self.regions[first].last)
+            if kind is BlockKind.HEADING:
+                heading = self._heading(self.stretch.structure.headings[start], first, last)
+                self.headings.append(heading)
+                while path and path[-1][0] >= heading.level:
+                    path.pop()
+                path.append((heading.level, heading.text))
+            elif kind is BlockKind.CODE:
+                self._check_fence(first, last)
+            self._add(kind, first, last, path)
+            covered = last + 1
+        self._read_gap(covered, len(self.stretch.lines), path)
+
+    def _add(self, kind: BlockKind, first: int, last: int, path: Sequence[tuple[int, str]]) -> None:
+        texts = tuple(text for _, text in path)
+        self.blocks.append(Block(kind, self.first_line + first, self.first_line + last, texts))
+
+    def _read_gap(self, first: int, end: int, path: Sequence[tuple[int, str]]) -> None:
+        """Lines that give no event (link definitions) are paragraphs: nothing is left out."""
+        lines = self.stretch.lines
+        at = first
+        while at < end:
+            if not lines[at].strip():
+                at += 1
+                continue
+            last = at
+            while last + 1 < end and lines[last + 1].strip():
+                last += 1
+            self._add(BlockKind.PARAGRAPH, at, last, path)
+            at = last + 1
+
+    def _lines_of(self, start: int, end: int) -> tuple[int, int]:
+        """0-based body lines of a span, without blank lines at its end."""
+        first = self.stretch.index_of(start)
+        last = max(first, self.stretch.index_of(max(start, end - 1)))
+        while last > first and not self.stretch.lines[last].strip():
+            last -= 1
+        return first, last
+
+    def _kind(self, name: str, first: int) -> BlockKind:
+        kind = _KINDS[name]
+        if kind is BlockKind.HTML and first in self.regions:
+            return self.regions[first].kind
+        if kind is BlockKind.BLOCKQUOTE and _CALLOUT.match(self.stretch.lines[first]):
+            return BlockKind.CALLOUT
+        return kind
+
+    def _heading(self, level: int, first: int, last: int) -> Heading:
+        lines = self.stretch.lines
+        opening = _ATX.match(lines[first])
+        if opening and first == last:
+            text = _ATX_END.sub("", lines[first][opening.end() :])
+        else:
+            text = " ".join(line.strip() for line in lines[first:last])
+        return Heading(level, text.strip(), self.first_line + first)
+
+    def _check_fence(self, first: int, last: int) -> None:
+        opening = _FENCE.match(self.stretch.lines[first])
+        if opening is None:
+            return
+        fence = opening.group(1)
+        closing = self.stretch.lines[last].strip(" \t>")
+        closed = last > first and closing.startswith(fence) and not closing.strip(fence[0])
+        if not closed:
+            line = self.first_line + first
+            message = "A code fence is opened and not closed."
+            self.problems.append(Problem("fence-unclosed", message, line))
+
+
+def _place(item: tuple[tuple[int, int], object]) -> tuple[int, int]:
+    return item[0]

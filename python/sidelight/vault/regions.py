@@ -1,0 +1,71 @@
+"""Where are the root blocks CommonMark does not know: `%% comments %%` and `$$ maths $$`?
+
+They are found first and masked as HTML comments of the same lines, so that the Markdown
+parser sees one block where Obsidian sees one, and nothing inside it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from sidelight.types import BlockKind, Problem
+
+OPENING = re.compile(r"[ \t]*(%%|\$\$)")
+ANY_OPENING = re.compile(rb"^[ \t]*(?:%%|\$\$)", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class Region:
+    """Whole lines of the body, 0-based, both ends included."""
+
+    kind: BlockKind
+    first: int
+    last: int
+
+
+def find_region(lines: Sequence[str], at: int) -> tuple[Region | None, Problem | None]:
+    """The region that opens on line `at` of the body, if one does.
+
+    A comment or formula that closes on its own line is a block only where it stands alone
+    between blank lines; inside a paragraph it is inline. A comment without its end runs to
+    the end of the note; a formula without its end is text.
+    """
+    match = OPENING.match(lines[at])
+    if match is None:
+        return None, None
+    mark = match.group(1)
+    kind = BlockKind.COMMENT if mark == "%%" else BlockKind.MATH
+    rest = lines[at][match.end() :]
+    if mark in rest:
+        alone = not rest.partition(mark)[2].strip() and _stands_alone(lines, at)
+        return (Region(kind, at, at) if alone else None), None
+    for index in range(at + 1, len(lines)):
+        if mark in lines[index]:
+            if kind is BlockKind.MATH and lines[index].rpartition(mark)[2].strip():
+                return None, None
+            return Region(kind, at, index), None
+    if kind is BlockKind.MATH:
+        return None, Problem("math-unclosed", "A formula is opened with $$ and not closed.", at)
+    problem = Problem("comment-unclosed", "A comment is opened with %% and not closed.", at)
+    return Region(kind, at, len(lines) - 1), problem
+
+
+def mask(lines: list[str], region: Region) -> None:
+    """Puts an HTML comment of as many lines in place of the region, at its indentation."""
+    text = lines[region.first]
+    indent = text[: len(text) - len(text.lstrip())]
+    for index in range(region.first + 1, region.last):
+        lines[index] = ""
+    if region.first == region.last:
+        lines[region.first] = indent + "<!---->"
+    else:
+        lines[region.first] = indent + "<!--"
+        lines[region.last] = indent + "-->"
+
+
+def _stands_alone(lines: Sequence[str], at: int) -> bool:
+    before = at == 0 or not lines[at - 1].strip()
+    after = at + 1 == len(lines) or not lines[at + 1].strip()
+    return before and after
