@@ -132,7 +132,7 @@ def calibrate(
     """
     if not 0 <= holdout < 1:
         raise UsageError("The share to hold out must lie between 0 and 1.", "Try --holdout 0.5.")
-    seen = _observe_all(engine, topics, progress)
+    seen = observe_all(engine, topics, progress)
     channels = next(iter(seen))  # hybrid is asked first: the set that a plain search uses
     held = _held_out(topics, holdout, seed)
     gates: dict[str, FittedGate] = {}
@@ -192,10 +192,18 @@ def _report(
 # ------------------------------------------------------------------------------- observing
 
 
-def _observe_all(
-    engine: Searcher, topics: Sequence[Topic], progress: Callable[[int, int], None] | None
+def observe_all(
+    engine: Searcher,
+    topics: Sequence[Topic],
+    progress: Callable[[int, int], None] | None = None,
 ) -> dict[str, list[Observation]]:
-    """What the gate sees of every question, by set of live channels; hybrid's set comes first."""
+    """What the gate sees of every question, in order, by set of live channels.
+
+    The set that a plain (hybrid) search uses comes first.
+
+    Raises:
+        UsageError: no set of channels answered all questions.
+    """
     seen: dict[str, list[Observation]] = {}
     modes = (Mode.HYBRID, Mode.LEXICAL, Mode.SEMANTIC)
     done = 0

@@ -24,6 +24,7 @@ FEWEST_TO_FIT = 30  # below, only the thresholds move: a dozen weights need more
 FEWEST_OF_A_KIND = 5  # answerable and unanswerable ones each, for the same reason
 FOLDS = 5
 PENALTIES = (1.0, 3.0, 10.0, 30.0, 100.0, 300.0)  # tried in cross-validation, strongest wins ties
+MARGIN = 0.5  # in logits: how far below the last question to keep a threshold may lie
 PRIOR = {SHIPPED: 1.0}
 
 Vector = npt.NDArray[np.float64]
@@ -36,6 +37,7 @@ class Observation:
     features: Mapping[str, float]
     answerable: bool
     weight: float = 1.0
+    group: str = ""  # questions of several vaults: where this one comes from
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +67,8 @@ def fit_gate(observations: Sequence[Observation], *, seed: int = 0) -> FittedGat
     """A logistic gate, shrunk towards the shipped one as strongly as cross-validation says.
 
     Thresholds come from out-of-fold confidences, so that they hold for questions that were not
-    fitted on.
+    fitted on. Where the questions come from several groups, each fold is one of them, so that
+    the gate is judged on vaults it has not seen.
 
     Raises:
         UsageError: none of the questions is answerable.
@@ -78,17 +81,18 @@ def fit_gate(observations: Sequence[Observation], *, seed: int = 0) -> FittedGat
     labels = np.array([o.answerable for o in observations], dtype=np.float64)
     if not can_fit(observations):
         shipped = [o.features.get(SHIPPED, 0.0) for o in observations]
-        return FittedGate(0.0, dict(PRIOR), _thresholds(np.array(shipped), labels))
+        weight = np.array([o.weight for o in observations])
+        return FittedGate(0.0, dict(PRIOR), _thresholds(np.array(shipped), labels, weight))
     names = sorted({name for o in observations for name in o.features})
     design = _Design.of(observations, names)
-    folds = _folds(labels, seed)
+    folds = _folds(labels, [o.group for o in observations], seed)
     penalty = _best_penalty(design, labels, folds)
     out_of_fold = _out_of_fold(design, labels, folds, penalty)
     bias, weights = design.fit(np.arange(len(labels)), labels, penalty)
     return FittedGate(
         bias=float(bias),
         weights={name: float(w) for name, w in zip(names, weights, strict=True)},
-        thresholds=_thresholds(out_of_fold, labels),
+        thresholds=_thresholds(out_of_fold, labels, design.importance),
     )
 
 
@@ -165,8 +169,11 @@ def _logistic(
     return solved
 
 
-def _folds(labels: Vector, seed: int) -> Vector:
-    """The fold of each question; both kinds are spread evenly over the folds."""
+def _folds(labels: Vector, groups: Sequence[str], seed: int) -> Vector:
+    """The fold of each question: its group, or both kinds spread evenly over `FOLDS`."""
+    names = sorted(set(groups))
+    if len(names) > 1:
+        return np.array([names.index(group) for group in groups], dtype=np.float64)
     generator = np.random.default_rng(seed)
     folds = np.zeros(len(labels))
     for kind in (0.0, 1.0):
@@ -177,7 +184,7 @@ def _folds(labels: Vector, seed: int) -> Vector:
 
 def _out_of_fold(design: _Design, labels: Vector, folds: Vector, penalty: float) -> Vector:
     logits = np.zeros(len(labels))
-    for fold in range(FOLDS):
+    for fold in np.unique(folds):
         inside, outside = np.flatnonzero(folds != fold), np.flatnonzero(folds == fold)
         bias, weights = design.fit(inside, labels, penalty)
         logits[outside] = design.logits(outside, bias, weights)
@@ -195,21 +202,23 @@ def _best_penalty(design: _Design, labels: Vector, folds: Vector) -> float:
     return min(sorted(PENALTIES, reverse=True), key=loss)
 
 
-def _thresholds(logits: Vector, labels: Vector) -> dict[str, float]:
+def _thresholds(logits: Vector, labels: Vector, weight: Vector) -> dict[str, float]:
     """A confidence for each strictness that keeps its share of new answerable questions.
 
     Of n exchangeable scores, a new one lies below the j-th lowest with chance j / (n + 1): the
     threshold is the highest one for which that stays within the share (conformal prediction;
-    Vovk, Gammerman and Shafer 2005), moved to the middle of the gap below it.
+    Vovk, Gammerman and Shafer 2005), moved to the middle of the gap below it. Weights stand for
+    repeated questions.
     """
-    kept = np.sort(logits[labels > 0])
+    order = np.argsort(logits[labels > 0])
+    kept, heaped = logits[labels > 0][order], np.cumsum(weight[labels > 0][order])
     thresholds = {}
     for strictness, share in MAY_REFUSE.items():
-        lowest = max(int(share * (len(kept) + 1)) - 1, 0)
-        edge = kept[lowest]
+        within = share * (heaped[-1] + heaped[-1] / len(heaped))
+        edge = kept[max(int(np.searchsorted(heaped, within, side="right")) - 1, 0)]
         below = logits[logits < edge]
-        margin = (edge - below.max()) / 2 if len(below) else 0.5
-        thresholds[strictness] = _sigmoid(float(edge - min(margin, 0.5)))
+        gap = float(edge - below.max()) / 2 if len(below) else MARGIN
+        thresholds[strictness] = _sigmoid(float(edge) - min(gap, MARGIN))
     return thresholds
 
 
