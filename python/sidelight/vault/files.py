@@ -108,12 +108,18 @@ def _representable(name: str) -> bool:
 
 
 def _entry(path: str, status: os.stat_result) -> FileEntry:
-    # A file with a size but no blocks lies in the cloud only; reading it would fetch it.
-    # Windows has no st_blocks, but marks such files "recall on data access" or "offline".
-    blocks = getattr(status, "st_blocks", None)
+    return FileEntry(path, status.st_size, status.st_mtime_ns, is_placeholder(status))
+
+
+def is_placeholder(status: os.stat_result) -> bool:
+    """True for a file whose content lies in the cloud only; reading it would fetch it.
+
+    It has a size but no blocks; Windows has no `st_blocks`, but marks such files "recall on
+    data access" or "offline".
+    """
     attributes = getattr(status, "st_file_attributes", 0)
-    placeholder = (status.st_size > 0 and blocks == 0) or bool(attributes & _CLOUD_ATTRIBUTES)
-    return FileEntry(path, status.st_size, status.st_mtime_ns, placeholder)
+    no_blocks = status.st_size > 0 and getattr(status, "st_blocks", None) == 0
+    return no_blocks or bool(attributes & _CLOUD_ATTRIBUTES)
 
 
 # FILE_ATTRIBUTE_OFFLINE, _RECALL_ON_OPEN and _RECALL_ON_DATA_ACCESS (Windows SDK, winnt.h).

@@ -87,6 +87,12 @@ def _values(data: Mapping[str, Any] | None, key: str) -> Iterator[Any]:
             yield value
 
 
+def body_start_line(lines: Sequence[str]) -> int:
+    """The line after the closing `---`, or 1; reads no YAML."""
+    end = _closing_fence(lines)
+    return 1 if end is None else end + 2
+
+
 def _closing_fence(lines: Sequence[str]) -> int | None:
     if not lines or not lines[0].startswith("---") or not _FENCE.fullmatch(lines[0]):
         return None
@@ -242,7 +248,9 @@ def _without_foreign_breaks(text: str) -> tuple[str, dict[int, str]]:
         return text, {}
     unused = (chr(code) for code in range(0xE000, 0xF8FF) if chr(code) not in text)
     there = dict(zip(_FOREIGN_BREAKS, unused, strict=False))
-    return text.translate({ord(k): v for k, v in there.items()}), {ord(v): k for k, v in there.items()}
+    return text.translate({ord(k): v for k, v in there.items()}), {
+        ord(v): k for k, v in there.items()
+    }
 
 
 def _line(node: yaml.Node) -> int:

@@ -1,0 +1,252 @@
+"""Which passages does a note consist of? Runs of whole blocks under one heading.
+
+Boundaries depend on the text alone, never on a model. Every character of the body that is
+not blank lies in exactly one chunk; no chunk crosses a heading; a block is cut only where it
+alone is too large, at the places its kind allows. Pure.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import groupby
+
+from sidelight.types import Block, BlockKind, Chunk, Note, NoteKind, PassageKind, Property
+from sidelight.vault.cuts import Piece, cut_block, cut_text
+from sidelight.vault.noise import has_words, is_data_line, is_drawing, is_drawing_note
+from sidelight.vault.sizes import LIMIT, TINY, WHOLE, size
+
+# Properties Obsidian gives a meaning of their own: metadata, not prose.
+_METADATA = frozenset(("tags", "aliases", "cssclasses", "tag", "alias", "cssclass"))
+# A property of fewer letters (a Chinese character counting two) is a value, not prose.
+_MIN_PROSE = 40
+# So much is borrowed for a tiny section, in characters of the lender.
+_BORROWED = 240
+
+
+@dataclass(slots=True)
+class _Draft:
+    """A chunk before it has its ids."""
+
+    kind: PassageKind
+    heading_path: tuple[str, ...]
+    section_index: int
+    start_line: int | None
+    end_line: int | None
+    text: str
+    columns: tuple[int, int] | None = None
+    node: str | None = None
+    context: str = ""
+    searchable: bool = True
+
+
+def chunk_note(note: Note) -> list[Chunk]:
+    """All chunks of a note in order: properties first, then the body from top to bottom.
+
+    A block of frontmatter that is not valid YAML is neither body nor properties and gives no
+    chunk. A note without text gives one chunk of kind `note` without lines.
+    """
+    if note.kind is NoteKind.CANVAS:
+        drafts = list(_canvas_drafts(note))
+        body = drafts
+    else:
+        body = list(_body_drafts(note))
+        drafts = [*_property_drafts(note), *body]
+        _borrow(body)
+    if not body:
+        drafts.append(_Draft(PassageKind.NOTE, (), 0, None, None, "", searchable=False))
+    return _numbered(note.path, drafts)
+
+
+# --------------------------------------------------------------------------- body
+
+
+def _body_drafts(note: Note) -> Iterator[_Draft]:
+    drawing = is_drawing_note(note.path, note.frontmatter.data)
+    blocks = [block for block in note.blocks if block.kind is not BlockKind.YAML]
+    section_of = _section_numbers(blocks)
+    for number, group in groupby(blocks, key=lambda block: section_of[block.start_line]):
+        pieces = [piece for block in group for piece in _pieces(note, block, drawing)]
+        for run in _runs(pieces):
+            yield _draft_of(note, run, number)
+
+
+def _section_numbers(blocks: Sequence[Block]) -> dict[int, int]:
+    """0-based section of each block, by its first line: a heading opens a section."""
+    numbers: dict[int, int] = {}
+    number = -1
+    for block in blocks:
+        if block.kind is BlockKind.HEADING or number < 0:
+            number += 1
+        numbers[block.start_line] = number
+    return numbers
+
+
+def _pieces(note: Note, block: Block, drawing: bool) -> list[Piece]:
+    """The block whole, or cut where it is too large or partly data."""
+    lines = note.lines[block.start_line - 1 : block.end_line]
+    total = size("\n".join(lines))
+    maybe_data = block.kind in (BlockKind.CODE, BlockKind.COMMENT, BlockKind.HTML)
+    if maybe_data and (drawing or is_drawing("\n".join(lines[:40]))):
+        pieces = cut_block(block, lines) if total > WHOLE else [_whole(block, total)]
+        return [replace(piece, noise=True) for piece in pieces]
+    if total <= WHOLE and not any(len(line) > 300 and is_data_line(line) for line in lines):
+        return [_whole(block, total)]
+    return cut_block(block, lines)
+
+
+def _whole(block: Block, total: float) -> Piece:
+    return Piece(block, block.start_line, block.end_line, total)
+
+
+def _runs(pieces: Sequence[Piece]) -> Iterator[list[Piece]]:
+    """Neighbouring pieces of one section, together as long as they stay within the limit.
+
+    Parts of a line, and data, stand alone. A heading stays with what follows it.
+    """
+    if sum(piece.size for piece in pieces) <= WHOLE and not any(p.alone for p in pieces):
+        yield list(pieces)
+        return
+    run: list[Piece] = []
+    spent = 0.0
+    for piece in pieces:
+        only_heading = len(run) == 1 and run[0].block.kind is BlockKind.HEADING
+        fits = spent + piece.size <= LIMIT or (only_heading and run[0].size < LIMIT / 4)
+        if run and (piece.alone or run[-1].alone or not fits):
+            yield run
+            run, spent = [], 0.0
+        run.append(piece)
+        spent += piece.size
+    if run:
+        yield run
+
+
+def _draft_of(note: Note, run: Sequence[Piece], section: int) -> _Draft:
+    first, last = run[0], run[-1]
+    if first.columns is not None:
+        start, end = first.columns
+        text = note.lines[first.first - 1][start:end]
+    else:
+        text = "\n".join(note.lines[first.first - 1 : last.last])
+    return _Draft(
+        PassageKind.LINES,
+        first.block.heading_path,
+        section,
+        first.first,
+        last.last,
+        text,
+        columns=first.columns,
+        context=first.context,
+        searchable=not first.noise and has_words(text),
+    )
+
+
+def _borrow(drafts: list[_Draft]) -> None:
+    """Gives tiny sections some words of their parent section, else of a neighbour."""
+    for index, draft in enumerate(drafts):
+        if draft.context or not draft.searchable or size(draft.text) >= TINY:
+            continue
+        lender = _lender(drafts, index)
+        if lender is not None:
+            draft.context = lender.text[:_BORROWED].rsplit("\n", 1)[0].strip()
+
+
+def _lender(drafts: list[_Draft], index: int) -> _Draft | None:
+    path = drafts[index].heading_path
+    for draft in reversed(drafts[:index]):
+        if draft.searchable and draft.heading_path == path[:-1] and size(draft.text) >= TINY / 2:
+            return draft
+    for at in (index - 1, index + 1):
+        if 0 <= at < len(drafts) and drafts[at].searchable:
+            return drafts[at]
+    return None
+
+
+# ---------------------------------------------------------- properties and canvases
+
+
+def _property_drafts(note: Note) -> Iterator[_Draft]:
+    for entry in note.frontmatter.properties:
+        if entry.value in (None, "", [], {}):
+            continue
+        yield _Draft(
+            PassageKind.PROPERTY,
+            (),
+            0,
+            entry.start_line,
+            entry.end_line,
+            "\n".join(note.lines[entry.start_line - 1 : entry.end_line]),
+            node=entry.key,
+            searchable=_is_prose(entry),
+        )
+
+
+def _is_prose(entry: Property) -> bool:
+    if entry.key.lower() in _METADATA:
+        return False
+    values = entry.value if isinstance(entry.value, list) else [entry.value]
+    prose = [v for v in values if isinstance(v, str) and not _is_reference(v)]
+    return sum(len(v) + sum("\u4e00" <= c <= "\u9fff" for c in v) for v in prose) >= _MIN_PROSE
+
+
+def _is_reference(value: str) -> bool:
+    value = value.strip()
+    return "://" in value.split(" ", 1)[0] or (value.startswith("[[") and value.endswith("]]"))
+
+
+def _canvas_drafts(note: Note) -> Iterator[_Draft]:
+    for number, node in enumerate(note.canvas_nodes):
+        if not node.text.strip():
+            continue
+        whole = size(node.text) <= WHOLE
+        parts = [(0, len(node.text))] if whole else cut_text(node.text)
+        for start, end in parts:
+            text = node.text[start:end]
+            yield _Draft(
+                PassageKind.CANVAS,
+                (),
+                number,
+                None,
+                None,
+                text,
+                columns=None if whole else (start, end),
+                node=node.id,
+                searchable=has_words(text) and not is_data_line(text),
+            )
+
+
+# ------------------------------------------------------------------------- identity
+
+
+def _numbered(path: str, drafts: Sequence[_Draft]) -> list[Chunk]:
+    seen: Counter[tuple[tuple[str, ...], str]] = Counter()
+    chunks = []
+    for index, draft in enumerate(drafts):
+        text_hash = hashlib.sha256(draft.text.encode("utf-8", "surrogatepass")).hexdigest()
+        ordinal = seen[draft.heading_path, text_hash]
+        seen[draft.heading_path, text_hash] += 1
+        chunks.append(
+            Chunk(
+                chunk_id=_chunk_id(path, draft, ordinal, text_hash),
+                path=path,
+                kind=draft.kind,
+                heading_path=draft.heading_path,
+                section_index=draft.section_index,
+                chunk_index=index,
+                start_line=draft.start_line,
+                end_line=draft.end_line,
+                columns=draft.columns,
+                node=draft.node,
+                text=draft.text,
+                context=draft.context,
+                searchable=draft.searchable,
+            )
+        )
+    return chunks
+
+
+def _chunk_id(path: str, draft: _Draft, ordinal: int, text_hash: str) -> str:
+    parts = (path, draft.kind.value, *draft.heading_path, "", str(ordinal), text_hash)
+    return hashlib.sha256("\0".join(parts).encode("utf-8", "surrogatepass")).hexdigest()[:32]
