@@ -1,0 +1,252 @@
+"""A note cut into the pieces a passage can consist of: its lines, or the sentences of its lines.
+
+Everything the live-citation rules compare is a run of such pieces. A piece without text is
+none. Pure; decides nothing (see `relocate`).
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property
+from itertools import accumulate
+
+from sidelight.types import Block, Note
+from sidelight.vault.frontmatter import body_start_line
+from sidelight.vault.lines import decode, split_lines
+
+# A sentence ends after its marks and what closes them: after Chinese marks at once, after
+# Latin ones only before white space ("3.5", "a.b" are no ends).
+_SENTENCE_END = re.compile(r"[。！？…；]+[”’」』）》】\"')\]]*|[.!?]+[\"'”’)\]]*(?=\s)")
+_CLAUSE_END = re.compile(r"[,;:}|)](?=.)|[，、：）]|\s(?=\S)")
+# Everything `str.split` takes for white space, but the line feed.
+_SPACES = [chr(code) for code in range(0x3001) if chr(code).isspace() and code not in (0x0A, 0x20)]
+_ASCII_SPACES = [space for space in _SPACES if space.isascii()]
+# A longer sentence is no prose (minified code, data): its clauses are the pieces.
+_LONG_SENTENCE = 240
+
+
+def normalise(text: str) -> str:
+    """N of the citation rules: no leading byte order mark, NFC, white space runs as one space."""
+    if text.isascii():
+        return " ".join(text.split())
+    text = unicodedata.normalize("NFC", text.removeprefix("\ufeff"))
+    return " ".join(text.split())
+
+
+def _normalised_lines(lines: Sequence[str]) -> list[str]:
+    """`normalise` of every line, in a few passes over the whole text instead of one a line."""
+    text = "\n".join(lines)
+    if not text.isascii():
+        text = unicodedata.normalize("NFC", text.replace("\n\ufeff", "\n").removeprefix("\ufeff"))
+    for space in _ASCII_SPACES if text.isascii() else _SPACES:
+        if space in text:
+            text = text.replace(space, " ")
+    while "  " in text:
+        text = text.replace("  ", " ")
+    return text.replace(" \n", "\n").replace("\n ", "\n").strip(" ").split("\n")
+
+
+def normalise_path(path: Sequence[str]) -> tuple[str, ...]:
+    """N of a heading path, text by text."""
+    return tuple(normalise(text) for text in path)
+
+
+class Pieces:
+    """The pieces of one note in order, normalised, and runs of them found by their text.
+
+    A run is `(first, last)`, both piece indices, both included.
+
+    Attributes:
+        norms: normalised text of each piece, never empty.
+        lines: the line each piece stands on, from 1.
+        columns: raw columns of each piece, or None where pieces are whole lines.
+        places: position of each piece in what run lengths are counted in: the line (blank
+            lines count), or the piece itself.
+        body: index of the first piece outside the frontmatter.
+    """
+
+    def __init__(
+        self,
+        norms: list[str],
+        lines: list[int],
+        columns: list[tuple[int, int]] | None,
+        body_start_line: int,
+    ) -> None:
+        self.norms = norms
+        self.lines = lines
+        self.columns = columns
+        self.places: Sequence[int] = lines if columns is None else range(len(lines))
+        self.body = bisect_left(lines, body_start_line)
+
+    @cached_property
+    def joined(self) -> str:
+        """All pieces with one space between them: N of any run is a slice of it."""
+        return " ".join(self.norms)
+
+    @cached_property
+    def starts(self) -> list[int]:
+        """Where each piece starts in `joined`."""
+        ends = accumulate((len(norm) + 1 for norm in self.norms), initial=0)
+        return list(ends)[:-1]
+
+    def end(self, piece: int) -> int:
+        """Where a piece ends in `joined`."""
+        return self.starts[piece] + len(self.norms[piece])
+
+    def text(self, first: int, last: int) -> str:
+        """N of a run."""
+        return self.joined[self.starts[first] : self.end(last)]
+
+    def extent(self, first: int, last: int) -> int:
+        """How many lines (or sentences) a run takes, blank lines inside included."""
+        return self.places[last] - self.places[first] + 1
+
+    def find(
+        self, wanted: str, open_start: bool = False, open_end: bool = False
+    ) -> list[tuple[int, int]]:
+        """Every run of the body whose text is `wanted`, in order.
+
+        Args:
+            wanted: normalised, not empty.
+            open_start: it may begin inside a piece (a passage cut off at a size limit).
+            open_end: it may end inside a piece.
+
+        Cost: linear in the note.
+        """
+        if self.body >= len(self.norms) or wanted not in self.joined:
+            return []
+        starts = self._inside(wanted) if open_start else self._at_starts(wanted)
+        runs = []
+        for at in starts:
+            first = bisect_right(self.starts, at) - 1
+            end = at + len(wanted)
+            last = bisect_left(self.starts, end) - 1
+            if open_end or self.end(last) == end:
+                runs.append((first, last))
+        return runs
+
+    def _at_starts(self, wanted: str) -> Iterator[int]:
+        joined, starts = self.joined, self.starts
+        for piece in range(self.body, len(starts)):
+            if joined.startswith(wanted, starts[piece]):
+                yield starts[piece]
+
+    def _inside(self, wanted: str) -> Iterator[int]:
+        at = self.joined.find(wanted, self.starts[self.body])
+        while at >= 0:
+            yield at
+            at = self.joined.find(wanted, at + len(wanted))
+
+    def covering(self, lines: tuple[int, int], columns: tuple[int, int] | None) -> tuple[int, int]:
+        """The run of all pieces that touch a line range, or columns of its one line.
+
+        Returns:
+            `(first, last)`; `last < first` if no piece does.
+        """
+        first = bisect_left(self.lines, lines[0])
+        last = bisect_right(self.lines, lines[1]) - 1
+        if self.columns is None or columns is None:
+            return first, last
+        while first <= last and self.columns[first][1] <= columns[0]:
+            first += 1
+        while last >= first and self.columns[last][0] >= columns[1]:
+            last -= 1
+        return first, last
+
+
+class Text:
+    """A note made ready for finding passages in; each view is built when first asked for.
+
+    Args:
+        lines: the note's lines, without endings.
+        body_start_line: the first line after the frontmatter.
+        blocks: gives the root-level blocks; called only where a heading path matters.
+    """
+
+    def __init__(
+        self,
+        lines: Sequence[str],
+        body_start_line: int,
+        blocks: Callable[[], Sequence[Block]],
+    ) -> None:
+        self.raw = lines
+        self._body_start_line = body_start_line
+        self._blocks = blocks
+
+    @classmethod
+    def of(cls, note: Note) -> Text:
+        """The text of a parsed note."""
+        return cls(note.lines, note.frontmatter.body_start_line, lambda: note.blocks)
+
+    @classmethod
+    def read(cls, data: bytes, note: Callable[[], Note]) -> Text:
+        """The text of a note that is parsed only if a heading path matters."""
+        lines = split_lines(decode(data)[0])
+        return cls(lines, body_start_line(lines), lambda: note().blocks)
+
+    @cached_property
+    def by_line(self) -> Pieces:
+        """Its lines."""
+        norms = _normalised_lines(self.raw)
+        numbers = [number for number, norm in enumerate(norms, 1) if norm]
+        return Pieces([norm for norm in norms if norm], numbers, None, self._body_start_line)
+
+    @cached_property
+    def by_sentence(self) -> Pieces:
+        """The sentences of its lines."""
+        norms, numbers, columns = [], [], []
+        for number, line in enumerate(self.raw, 1):
+            for start, end in sentences(line):
+                norm = normalise(line[start:end])
+                if norm:
+                    norms.append(norm)
+                    numbers.append(number)
+                    columns.append((start, end))
+        return Pieces(norms, numbers, columns, self._body_start_line)
+
+    @cached_property
+    def _outline(self) -> tuple[list[int], list[tuple[str, ...]]]:
+        starts: list[int] = []
+        paths: list[tuple[str, ...]] = []
+        raw: tuple[str, ...] | None = None
+        for block in self._blocks():
+            if block.heading_path != raw:
+                raw = block.heading_path
+                starts.append(block.start_line)
+                paths.append(normalise_path(raw))
+        return starts, paths
+
+    def path_at(self, line: int) -> tuple[str, ...]:
+        """Normalised heading path of the last block that starts at or before a line."""
+        starts, paths = self._outline
+        at = bisect_right(starts, line) - 1
+        return paths[at] if at >= 0 else ()
+
+
+def sentences(line: str) -> Iterator[tuple[int, int]]:
+    """Columns of each sentence of a line, without the white space around it."""
+    start = 0
+    for end in [*(found.end() for found in _SENTENCE_END.finditer(line)), len(line)]:
+        if end - start > _LONG_SENTENCE:
+            yield from _clauses(line, start, end)
+        else:
+            yield from _trimmed(line, start, end)
+        start = end
+
+
+def _clauses(line: str, start: int, end: int) -> Iterator[tuple[int, int]]:
+    for found in _CLAUSE_END.finditer(line, start, end):
+        yield from _trimmed(line, start, found.end())
+        start = found.end()
+    yield from _trimmed(line, start, end)
+
+
+def _trimmed(line: str, start: int, end: int) -> Iterator[tuple[int, int]]:
+    part = line[start:end]
+    inner = part.strip()
+    if inner:
+        left = start + len(part) - len(part.lstrip())
+        yield left, left + len(inner)

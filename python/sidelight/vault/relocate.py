@@ -1,0 +1,344 @@
+"""Where does an indexed passage stand in a note that has changed since?
+
+The rules of the live citation resolver, from rule 3 on (the file and its bytes are the
+business of `query/cite.py`). Every rule prefers no answer to a wrong one. Pure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+
+from sidelight.types import (
+    CanvasNode,
+    Citation,
+    CitationStatus,
+    Match,
+    Note,
+    Passage,
+    PassageKind,
+    Property,
+)
+from sidelight.vault.lines import split_lines
+from sidelight.vault.pieces import Pieces, Text, normalise, normalise_path
+from sidelight.vault.similar_run import THRESHOLD, Run, TooManyError, similar_places
+from sidelight.vault.similarity import ratio
+
+# Shorter texts are like too many others to be found by likeness: letters and digits, a
+# Chinese character, which says more, counting two.
+MIN_WEIGHT = 12
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A run of pieces that is the passage."""
+
+    first: int
+    last: int
+    match: Match
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Lost:
+    """Why there is no such run."""
+
+    why: str
+
+
+def relocate(before: Note, passage: Passage, after: Note) -> Citation:
+    """Finds a passage again in a changed note.
+
+    Args:
+        before: the note as it was indexed.
+        passage: what the index kept of the passage.
+        after: the note as it is now, with other bytes.
+
+    Returns:
+        `source_changed` with the lines where it stands now, or `unresolvable`; `why` names
+        the rule. Never `fresh`: that is decided by the bytes.
+    """
+    if passage.kind is PassageKind.NOTE:
+        return _changed(passage, Match.EXACT, "the note is still there", text=passage.text)
+    if passage.kind is PassageKind.PROPERTY:
+        return relocate_property(before, passage, after)
+    if passage.kind is PassageKind.CANVAS:
+        return relocate_node(before, passage, after)
+    return relocate_lines(Text.of(before), passage, Text.of(after))
+
+
+def unresolvable(passage: Passage, why: str) -> Citation:
+    """The answer where no place is certain enough to be shown."""
+    return Citation(passage.kind, CitationStatus.UNRESOLVABLE, None, None, None, why=why)
+
+
+def renamed_to(content_hash: str, others: Mapping[str, str]) -> str | None:
+    """Where a note that vanished went, if exactly one other path holds the same bytes.
+
+    Args:
+        content_hash: of the note as indexed.
+        others: path to content hash, without the vanished path.
+    """
+    paths = [path for path, other in others.items() if other == content_hash]
+    return paths[0] if len(paths) == 1 else None
+
+
+# --------------------------------------------------------------------------- lines
+
+
+def relocate_lines(before: Text, passage: Passage, after: Text) -> Citation:
+    """Rules 3 to 5 for whole lines, and for part of a long line with sentences for lines."""
+    if passage.start_line is None or passage.end_line is None:
+        return unresolvable(passage, "the index kept no lines of it")
+    by_sentence = passage.columns is not None
+    old = before.by_sentence if by_sentence else before.by_line
+    new = after.by_sentence if by_sentence else after.by_line
+    outcome = find_run(
+        _Sought(passage, old),
+        new,
+        lambda piece: before.path_at(old.lines[piece]),
+        lambda piece: after.path_at(new.lines[piece]),
+    )
+    if isinstance(outcome, Lost):
+        return unresolvable(passage, outcome.why)
+    start, end = new.lines[outcome.first], new.lines[outcome.last]
+    columns = None
+    text = "\n".join(after.raw[start - 1 : end])
+    if new.columns is not None and start == end:
+        columns = (new.columns[outcome.first][0], new.columns[outcome.last][1])
+        text = text[slice(*columns)]
+    return _changed(passage, outcome.match, outcome.why, (start, end), columns, text=text)
+
+
+class _Sought:
+    """A passage beside the pieces of the note it was indexed from."""
+
+    def __init__(self, passage: Passage, old: Pieces) -> None:
+        self.old = old
+        self.text = normalise(passage.text)
+        self.path = normalise_path(passage.heading_path)
+        lines = (passage.start_line or 1, passage.end_line or len(old.lines))
+        self.first, self.last = old.covering(lines, passage.columns)
+        self.extent = lines[1] - lines[0] + 1
+        self.open_start = self.open_end = False
+        if passage.columns is not None and self.first <= self.last and old.columns is not None:
+            # Cut at a size limit, it need not begin and end where sentences do.
+            self.extent = self.last - self.first + 1
+            self.open_start = old.columns[self.first][0] < passage.columns[0]
+            self.open_end = old.columns[self.last][1] > passage.columns[1]
+
+    def find(self, pieces: Pieces) -> list[tuple[int, int]]:
+        """Rule 4's candidates."""
+        return pieces.find(self.text, self.open_start, self.open_end)
+
+    def unaccounted(self, pieces: Pieces) -> list[tuple[int, int]]:
+        """Rule 5: ranges of body pieces that were not there, outside the passage, before.
+
+        Blank lines are no pieces, so they neither count as neighbours nor break a range.
+        """
+        norms = self.old.norms
+        inside = set(norms[self.first : self.last + 1])
+        accounted = {*norms[: self.first], *norms[self.last + 1 :]} - inside
+        ranges: list[tuple[int, int]] = []
+        start: int | None = None
+        for piece in range(pieces.body, len(pieces.norms)):
+            if pieces.norms[piece] in accounted:
+                if start is not None:
+                    ranges.append((start, piece - 1))
+                start = None
+            elif start is None:
+                start = piece
+        if start is not None:
+            ranges.append((start, len(pieces.norms) - 1))
+        return ranges
+
+
+_PathOf = Callable[[int], tuple[str, ...]]
+
+
+def find_run(sought: _Sought, new: Pieces, old_path: _PathOf, new_path: _PathOf) -> Found | Lost:
+    """Rules 4 and 5 on any pieces."""
+    if not sought.text:
+        return Lost("the passage has no text")
+    if candidates := sought.find(new):
+        return _choose_exact(sought, candidates, old_path, new_path)
+    return _choose_similar(sought, new, new_path)
+
+
+def _choose_exact(
+    sought: _Sought,
+    candidates: list[tuple[int, int]],
+    old_path: _PathOf,
+    new_path: _PathOf,
+) -> Found | Lost:
+    """Rule 4: the same text; of several the one under the same heading, with the same ordinal."""
+    known = sought.find(sought.old)
+    if (sought.first, sought.last) not in known:
+        return Lost("the index does not hold the passage where it says")
+    if len(known) == len(candidates) == 1:  # the general case below, without heading paths
+        return Found(*candidates[0], Match.EXACT, "the text is found once")
+    own = [run for run in candidates if new_path(run[0]) == sought.path]
+    if own:
+        known_own = [run for run in known if old_path(run[0]) == sought.path]
+        if len(own) != len(known_own) or (sought.first, sought.last) not in known_own:
+            return Lost("the number of copies under its heading has changed")
+        run = own[known_own.index((sought.first, sought.last))]
+        return Found(*run, Match.EXACT, "the text is found under its heading")
+    others = {old_path(run[0]) for run in known if run != (sought.first, sought.last)}
+    left = [run for run in candidates if new_path(run[0]) not in others]
+    if len(left) != 1:
+        return Lost("the text is found, but it may be another copy")
+    return Found(*left[0], Match.EXACT, "the only copy that was not there before")
+
+
+def _choose_similar(sought: _Sought, new: Pieces, new_path: _PathOf) -> Found | Lost:
+    """Rule 5: the most similar text, if no other place is similar too."""
+    if weight(sought.text) < MIN_WEIGHT:
+        return Lost("the text is gone, and too short to be found by likeness")
+
+    def own(piece: int) -> bool:
+        return new_path(piece) == sought.path
+
+    limit = 2 * sought.extent + 2
+    segments = sought.unaccounted(new)
+    try:
+        places = similar_places(sought.text, new, segments, limit, own)
+    except TooManyError:
+        return Lost("too many lines are like the passage")
+    return _one_place(places, own)
+
+
+def _one_place(places: list[Run], own: Callable[[int], bool]) -> Found | Lost:
+    if not places:
+        return Lost("nothing is like the passage")
+    if len(places) == 1:
+        return Found(places[0].first, places[0].last, Match.SIMILAR, "the text has changed")
+    mine = [place for place in places if own(place.first)]
+    if len(mine) != 1:
+        return Lost("several places are like the passage")
+    why = "the text has changed; the only like it under its heading"
+    return Found(mine[0].first, mine[0].last, Match.SIMILAR, why)
+
+
+def weight(text: str) -> int:
+    """How much a text can be told by: letters and digits, CJK ones counting two."""
+    return sum(1 + (character >= "\u2e80") for character in text if character.isalnum())
+
+
+# --------------------------------------------------------------------------- properties
+
+
+def relocate_property(before: Note, passage: Passage, after: Note) -> Citation:
+    """Finds a property by its key and value; a long value may have changed a little."""
+    old = _property(before, passage)
+    if old is None:
+        return unresolvable(passage, "the index does not hold the property")
+    new = next((p for p in after.frontmatter.properties if p.key == old.key), None)
+    if new is None:
+        return unresolvable(passage, "the property is gone")
+    text = "\n".join(after.lines[new.start_line - 1 : new.end_line])
+    lines = (new.start_line, new.end_line)
+    if new.value == old.value:
+        return _changed(passage, Match.EXACT, "same key and value", lines, text=text)
+    values = _value_text(before, old), _value_text(after, new)
+    if not _alike(*values):
+        return unresolvable(passage, "the value of the property is another")
+    return _changed(passage, Match.SIMILAR, "same key, value changed", lines, text=text)
+
+
+def _property(note: Note, passage: Passage) -> Property | None:
+    for entry in note.frontmatter.properties:
+        if entry.key == passage.node:
+            return entry
+    return None
+
+
+def _value_text(note: Note, entry: Property) -> str:
+    text = normalise("\n".join(note.lines[entry.start_line - 1 : entry.end_line]))
+    return text.partition(":")[2].strip()
+
+
+def _alike(old: str, new: str) -> bool:
+    return weight(old) >= MIN_WEIGHT and ratio(old, new) >= THRESHOLD
+
+
+# --------------------------------------------------------------------------- canvas
+
+
+def relocate_node(before: Note, passage: Passage, after: Note) -> Citation:
+    """Finds a card by its id and text, then by unique text, then by its id and like text."""
+    old = next((node for node in before.canvas_nodes if node.id == passage.node), None)
+    sought = None if old is None else _sought_in_card(old, passage)
+    if sought is None:
+        return unresolvable(passage, "the index does not hold the card")
+    same = next((node for node in after.canvas_nodes if node.id == passage.node), None)
+    if same is not None and sought.find(_pieces_like(sought, same)):
+        return _in_card(sought, passage, same)
+    holders = [node for node in after.canvas_nodes if sought.find(_pieces_like(sought, node))]
+    if holders:
+        known = sum(bool(sought.find(_pieces_like(sought, n))) for n in before.canvas_nodes)
+        if len(holders) == known == 1:
+            return _in_card(sought, passage, holders[0])
+        return unresolvable(passage, "several cards hold the text")
+    if same is None:
+        return unresolvable(passage, "the card is gone")
+    return _in_card(sought, passage, same)
+
+
+def _sought_in_card(card: CanvasNode, passage: Passage) -> _Sought | None:
+    """The passage beside its card's lines, or its sentences where it is part of a line."""
+    text = Text(split_lines(card.text), 1, tuple)
+    wanted = normalise(passage.text)
+    for pieces, inside in ((text.by_line, False), (text.by_sentence, True)):
+        runs = pieces.find(wanted, inside, inside) if wanted else []
+        if not runs:
+            continue
+        first, last = runs[0]
+        lines = (pieces.lines[first], pieces.lines[last])
+        columns = None
+        if pieces.columns is not None:
+            columns = (pieces.columns[first][0], pieces.columns[last][1])
+        return _Sought(
+            replace(passage, start_line=lines[0], end_line=lines[1], columns=columns), pieces
+        )
+    return None
+
+
+def _pieces_like(sought: _Sought, card: CanvasNode) -> Pieces:
+    text = Text(split_lines(card.text), 1, tuple)
+    return text.by_line if sought.old.columns is None else text.by_sentence
+
+
+def _in_card(sought: _Sought, passage: Passage, card: CanvasNode) -> Citation:
+    pieces = _pieces_like(sought, card)
+    outcome = find_run(sought, pieces, lambda _: sought.path, lambda _: sought.path)
+    if isinstance(outcome, Lost):
+        return unresolvable(passage, outcome.why)
+    lines = split_lines(card.text)[pieces.lines[outcome.first] - 1 : pieces.lines[outcome.last]]
+    text = "\n".join(lines)
+    if pieces.columns is not None and len(lines) == 1:
+        text = lines[0][pieces.columns[outcome.first][0] : pieces.columns[outcome.last][1]]
+    return _changed(passage, outcome.match, outcome.why, node=card.id, text=text)
+
+
+def _changed(
+    passage: Passage,
+    match: Match,
+    why: str,
+    lines: tuple[int, int] | None = None,
+    columns: tuple[int, int] | None = None,
+    node: str | None = None,
+    text: str = "",
+) -> Citation:
+    start, end = lines or (None, None)
+    return Citation(
+        passage.kind,
+        CitationStatus.SOURCE_CHANGED,
+        match,
+        start,
+        end,
+        columns,
+        node if node is not None else passage.node,
+        text=text,
+        why=why,
+    )

@@ -1,0 +1,232 @@
+"""Which run of pieces is most like a passage, and is it the only one? (rule 5)
+
+The rule is quadratic as written: every run, scored by difflib. Here a run is scored only if
+its length and its longest common subsequence, both upper bounds of the score, still allow it
+to matter; beyond a fixed amount of work the answer is a refusal, never a guess.
+Pure; which pieces may take part and what a heading path is, the caller knows (`relocate`).
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+
+import numpy as np
+from rapidfuzz.distance import LCSseq
+
+from sidelight.vault.pieces import Pieces
+from sidelight.vault.similarity import matched
+
+THRESHOLD = 0.75  # the conformance rules
+# What one search may cost, in characters compared 64 at a time (about 10 ms a million on the
+# reference machine) and in characters scored exactly (about 100 ns each for alike texts).
+BOUND_BUDGET = 1_500_000
+SCORE_BUDGET = 150_000
+_OVERHEAD = 250  # of one comparison, in the same unit
+# With too many runs to compare, those that share less than this part of the passage's
+# four-character pieces are left out: no text a person edited keeps 3/4 of its characters
+# and so few of these.
+_SHARED = 0.2
+_GRAM = 4
+_TABLE = 1 << 16
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """A run of pieces with its score; `bound` is never below it."""
+
+    first: int
+    last: int
+    extent: int
+    bound: float
+    score: float = 0.0
+
+    def touches(self, other: Run) -> bool:
+        """Whether the two share a piece."""
+        return self.first <= other.last and other.first <= self.last
+
+
+class TooManyError(Exception):
+    """So much is alike that telling it apart would take longer than an answer may."""
+
+
+def similar_places(
+    wanted: str,
+    pieces: Pieces,
+    segments: Sequence[tuple[int, int]],
+    max_extent: int,
+    own: Callable[[int], bool],
+) -> list[Run]:
+    """The places that are like the passage, best first, as far as they decide.
+
+    The best run (highest score, then fewest lines, then first) is the first place; the best of
+    those that share nothing with it the next, and so on. The list ends early where more places
+    cannot change the outcome: after two under the indexed heading path.
+
+    Args:
+        wanted: N of the passage.
+        pieces: of the note as it is now.
+        segments: ranges of pieces, ends included, that runs may not leave.
+        max_extent: longest run allowed, in `Pieces.extent`.
+        own: whether a piece stands under the indexed heading path.
+
+    Raises:
+        TooManyError: the budget is used up.
+    """
+    runs = list(_runs(len(wanted), pieces, segments, max_extent))
+    if _cost(wanted, pieces, runs) > BOUND_BUDGET:
+        return _places_in_haystack(wanted, pieces, runs, own)
+    return _places(wanted, pieces, _bounded(wanted, pieces, runs), own, _Budget())
+
+
+def _runs(
+    length: int, pieces: Pieces, segments: Iterable[tuple[int, int]], max_extent: int
+) -> Iterator[tuple[int, int]]:
+    """Every run whose length alone does not rule it out."""
+    shortest = -(-length * 3 // 5)  # 2 * min / (sum) >= 3/4 on both sides
+    longest = length * 5 // 3
+    starts, places = pieces.starts, pieces.places
+    for low, high in segments:
+        ends = [pieces.end(piece) for piece in range(low, high + 1)]
+        for first in range(low, high + 1):
+            begin = starts[first]
+            last = low + bisect_left(ends, begin + shortest, first - low)
+            stop = low + bisect_right(ends, begin + longest, first - low)
+            while last < stop and places[last] - places[first] < max_extent:
+                yield first, last
+                last += 1
+
+
+def _cost(wanted: str, pieces: Pieces, runs: Sequence[tuple[int, int]]) -> int:
+    words = -(-len(wanted) // 64)
+    return len(runs) * (words * len(wanted) + _OVERHEAD)
+
+
+def _bounded(wanted: str, pieces: Pieces, runs: Iterable[tuple[int, int]]) -> list[Run]:
+    """The runs whose longest common subsequence allows the threshold, likeliest first."""
+    kept = []
+    for first, last in runs:
+        text = pieces.text(first, last)
+        total = len(wanted) + len(text)
+        common = LCSseq.similarity(wanted, text, score_cutoff=-(-3 * total // 8))
+        if common:
+            kept.append(Run(first, last, pieces.extent(first, last), 2.0 * common / total))
+    kept.sort(key=lambda run: (-run.bound, run.extent, run.first))
+    return kept
+
+
+class _Budget:
+    def __init__(self) -> None:
+        self.left = SCORE_BUDGET
+
+    def spend(self, characters: int) -> None:
+        self.left -= characters
+        if self.left < 0:
+            raise TooManyError
+
+
+def _best(wanted: str, pieces: Pieces, runs: Iterable[Run], budget: _Budget) -> Run | None:
+    """The run with the highest score of at least the threshold; fewest lines, then first."""
+    best: Run | None = None
+    for run in runs:
+        if best and run.bound < best.score:
+            break
+        text = pieces.text(run.first, run.last)
+        total = len(wanted) + len(text)
+        needed = max(THRESHOLD, best.score if best else 0.0) * total / 2
+        budget.spend(total)
+        common = matched(wanted, text, int(needed))
+        if common is None or (score := 2.0 * common / total) < THRESHOLD:
+            continue
+        scored = Run(run.first, run.last, run.extent, run.bound, score)
+        if best is None or _order(scored) < _order(best):
+            best = scored
+    return best
+
+
+def _order(run: Run) -> tuple[float, int, int]:
+    return -run.score, run.extent, run.first
+
+
+def _places(
+    wanted: str,
+    pieces: Pieces,
+    runs: Sequence[Run],
+    own: Callable[[int], bool],
+    budget: _Budget,
+) -> list[Run]:
+    places: list[Run] = []
+    while runs:
+        best = _best(wanted, pieces, runs, budget)
+        if best is None:
+            break
+        places.append(best)
+        if sum(own(place.first) for place in places) > 1:
+            break
+        runs = [run for run in runs if not run.touches(best)]
+        if len(places) > 1:  # only places under the indexed path still matter
+            runs = _near_own(runs, own)
+    return places
+
+
+def _near_own(runs: Sequence[Run], own: Callable[[int], bool]) -> list[Run]:
+    mine = sorted((run.first, run.last) for run in runs if own(run.first))
+    starts = [first for first, _ in mine]
+    reach = list(accumulate((last for _, last in mine), max))  # furthest end so far
+
+    def near(run: Run) -> bool:
+        at = bisect_right(starts, run.last) - 1
+        return at >= 0 and reach[at] >= run.first
+
+    return [run for run in runs if near(run)]
+
+
+def _places_in_haystack(
+    wanted: str,
+    pieces: Pieces,
+    runs: Sequence[tuple[int, int]],
+    own: Callable[[int], bool],
+) -> list[Run]:
+    """The same for a note with very many changed lines.
+
+    One place under the indexed path is the answer whatever stands elsewhere, so these runs are
+    looked at first and the others only if there is none.
+    """
+    alike = _sharing_runs(wanted, pieces, runs)
+    mine = [run for run in alike if own(run[0])]
+    budget = _Budget()
+    for chosen in (mine, alike):
+        if _cost(wanted, pieces, chosen) > BOUND_BUDGET:
+            raise TooManyError
+        places = _places(wanted, pieces, _bounded(wanted, pieces, chosen), own, budget)
+        if places:
+            return places
+    return []
+
+
+def _sharing_runs(
+    wanted: str, pieces: Pieces, runs: Sequence[tuple[int, int]]
+) -> list[tuple[int, int]]:
+    if len(wanted) < 2 * _GRAM or not runs:
+        return list(runs)
+    known = np.zeros(_TABLE, dtype=bool)
+    known[_grams(wanted)] = True
+    shared = np.concatenate(([0], np.cumsum(known[_grams(pieces.joined)])))
+    spans = np.array(runs)
+    begins = np.array(pieces.starts)[spans[:, 0]]
+    lasts = spans[:, 1]
+    ends = np.array(pieces.starts)[lasts] + np.array([len(n) for n in pieces.norms])[lasts]
+    inside = shared[np.maximum(ends - _GRAM + 1, begins)] - shared[begins]
+    keep = inside >= _SHARED * (len(wanted) - _GRAM + 1)
+    return [run for run, kept in zip(runs, keep.tolist(), strict=True) if kept]
+
+
+def _grams(text: str) -> np.ndarray[tuple[int], np.dtype[np.uint32]]:
+    codes = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), dtype=np.uint32)
+    mixed = codes[: 1 - _GRAM].copy()
+    for step in range(1, _GRAM):
+        stop = len(codes) - _GRAM + 1 + step
+        mixed = mixed * np.uint32(31) + codes[step:stop]
+    return (mixed * np.uint32(2_654_435_761)) >> np.uint32(16)
