@@ -1,0 +1,266 @@
+"""How do texts become vectors?
+
+An `Embedder` puts the model's prefix before a text, cuts what is longer than the model's window
+into even windows and averages them (nothing is ever truncated), and returns unit vectors. It
+does not decide what text is embedded, stores nothing and knows no vault.
+
+Vectors of one text differ a little with the batch it is in (int8 models quantise a batch as a
+whole; cosine about 0.996): equal enough to rank by, never to compare bit by bit.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from sidelight.errors import CancelledError, ModelError
+from sidelight.models.manifest import GRAPH, TOKENIZER, read_manifest
+from sidelight.models.means import LanguageMeans, means_for
+from sidelight.models.session import Array, Row, Session, batches
+
+WINDOW_RULE = 1  # raise it when the same text would give another vector
+
+
+class Embedder:
+    """A loaded embedding model; safe to use from several threads at once.
+
+    Attributes:
+        id: changes whenever vectors made before cannot be compared with those made now.
+        name: for people.
+        dimension: d below.
+        max_tokens: the model's window; longer texts are averaged over windows.
+    """
+
+    def __init__(self, session: Session, means: LanguageMeans | None) -> None:
+        self._session = session
+        self._means = means
+        manifest = session.manifest
+        self.name = manifest.name
+        self.dimension = manifest.dimension
+        self.max_tokens = manifest.max_tokens
+        self.folder = session.folder
+        self._output, self._rank = _sentence_output(session)
+        self._tokens_output = next((name for name, rank in session.outputs if rank == 3), None)
+        self.id = _identity(session, means)
+        self._probe()
+
+    @classmethod
+    def load(cls, folder: Path, threads: int = 0) -> Embedder:
+        """Loads a model folder.
+
+        Args:
+            folder: with `model.onnx`, `tokenizer.json` and `manifest.json`.
+            threads: processor threads; 0 means the physical cores.
+
+        Raises:
+            ModelError: missing, damaged, or not an embedding model; with a remedy.
+        """
+        manifest = read_manifest(folder)
+        if manifest.kind != "embedder":
+            raise ModelError(
+                f"{folder} is a {manifest.kind}, not an embedding model.",
+                "Name an embedding model in the setting embedding_model.",
+            )
+        return cls(Session.load(folder, manifest, threads), means_for(folder, manifest))
+
+    # ------------------------------------------------------------------ vectors
+
+    def embed_passages(
+        self, texts: Sequence[str], cancelled: Callable[[], bool] | None = None
+    ) -> Array:
+        """Vectors of passages, as the model gives them (not language-centred).
+
+        Args:
+            texts: any length each, empty ones too.
+            cancelled: asked between batches (at most about 0.3 s apart).
+
+        Returns:
+            Unit vectors in the order of `texts`, shape (n, d), float32.
+
+        Raises:
+            ModelError: the model failed.
+            CancelledError: `cancelled` said so.
+        """
+        rows, owners = self._windows(texts, self._session.manifest.passage_prefix)
+        sums = np.zeros((len(texts), self.dimension), np.float32)
+        for batch in batches([len(row) for row in rows]):
+            if cancelled is not None and cancelled():
+                raise CancelledError("Embedding was cancelled.")
+            with self._session.bulk_turn():
+                vectors = self._vectors([rows[at] for at in batch])
+            for at, vector in zip(batch, vectors, strict=True):
+                sums[owners[at]] += vector * len(rows[at])
+        return _unit(sums)
+
+    def embed_query(self, text: str) -> Array:
+        """Vector of a query, as the model gives it; shape (d,), unit, float32.
+
+        Runs beside bulk work at once and holds its next batch back.
+
+        Raises:
+            ModelError: the model failed.
+        """
+        with self._session.query_turn():
+            rows, _ = self._windows([text], self._session.manifest.query_prefix)
+            vectors = [self._vectors([row])[0] * len(row) for row in rows]
+        return np.asarray(_unit(np.sum(vectors, axis=0, keepdims=True))[0])
+
+    def token_vectors(self, text: str, *, query: bool) -> Array:
+        """Unit vectors of a text's own tokens, shape (tokens, d), for late interaction.
+
+        Prefix and special tokens are left out; a text longer than the window has all its tokens.
+
+        Raises:
+            ModelError: the model has no token output, or failed.
+        """
+        if self._tokens_output is None:
+            raise ModelError(
+                f"The model {self.name} has no token vectors.",
+                "Use a cross-encoder folder as reranker, or the default embedding model.",
+            )
+        manifest = self._session.manifest
+        prefix = manifest.query_prefix if query else manifest.passage_prefix
+        head, after = len(self._session.frame.before), len(self._session.frame.after)
+        head += len(self._prefix_ids(prefix))
+        parts = []
+        with self._session.query_turn():
+            for row in self._windows([text], prefix)[0]:
+                tokens = self._session.run(self._tokens_output, [row])[0]
+                parts.append(tokens[head : len(row) - after])
+        return _unit(np.concatenate(parts).astype(np.float32))
+
+    @property
+    def has_token_vectors(self) -> bool:
+        """Whether `token_vectors` can answer."""
+        return self._tokens_output is not None
+
+    def count_tokens(self, text: str) -> int:
+        """Tokens of a passage with its prefix and special tokens."""
+        frame = self._session.frame
+        (encoding,) = self._session.tokenize([self._session.manifest.passage_prefix + text])
+        return len(encoding.ids) + len(frame.before) + len(frame.after)
+
+    def unknown_share(self, text: str) -> float:
+        """Share of a text's tokens that the vocabulary does not know, 0..1."""
+        (encoding,) = self._session.tokenize([text])
+        unknown = sum(token in ("<unk>", "[UNK]") for token in encoding.tokens)
+        return unknown / max(1, len(encoding.ids))
+
+    # ------------------------------------------------------------------ language centring
+
+    @property
+    def has_means(self) -> bool:
+        """Whether centring changes anything for this model."""
+        return self._means is not None
+
+    def centre_passages(self, matrix: Array, languages: Sequence[str]) -> Array:
+        """Passage vectors less the mean of their language, unit again; shape (n, d), float32.
+
+        Args:
+            matrix: from `embed_passages`.
+            languages: one code each, as `language.detect` gives them.
+        """
+        return matrix if self._means is None else self._means.centre_passages(matrix, languages)
+
+    def centre_query(self, vector: Array, language: str) -> Array:
+        """A query vector less the mean query vector of its language, unit again; shape (d,)."""
+        return vector if self._means is None else self._means.centre_query(vector, language)
+
+    # ------------------------------------------------------------------ inside
+
+    def _windows(self, texts: Sequence[str], prefix: str) -> tuple[list[Row], list[int]]:
+        """Rows that fit the model, and which text each belongs to."""
+        frame = self._session.frame
+        head = self._prefix_ids(prefix)
+        room = self.max_tokens - len(frame.before) - len(frame.after) - len(head)
+        rows: list[Row] = []
+        owners: list[int] = []
+        for owner, encoding in enumerate(self._session.tokenize([prefix + t for t in texts])):
+            ids = encoding.ids
+            content = ids[len(head) :] if ids[: len(head)] == head else ids
+            for part in even_parts(content, room):
+                rows.append([*frame.before, *head, *part, *frame.after] or [0])
+                owners.append(owner)
+        return rows, owners
+
+    def _prefix_ids(self, prefix: str) -> Row:
+        return list(self._session.tokenize([prefix.rstrip()])[0].ids) if prefix else []
+
+    def _vectors(self, rows: Sequence[Row]) -> Array:
+        """Unit vectors of one batch of rows."""
+        raw = self._session.run(self._output, rows).astype(np.float32)
+        if raw.shape[-1] != self.dimension:
+            raise ModelError(
+                f"The model {self.name} gives {raw.shape[-1]} numbers a vector, "
+                f"not {self.dimension}.",
+                "Correct `dimension` or `output` in its manifest.json.",
+            )
+        if self._rank == 3:
+            raw = self._pooled(raw, rows)
+        if not np.isfinite(raw).all():
+            raise ModelError(
+                f"The model {self.name} gave numbers that are not finite.",
+                "Use another model, or make it again.",
+            )
+        return _unit(raw)
+
+    def _pooled(self, tokens: Array, rows: Sequence[Row]) -> Array:
+        if self._session.manifest.pooling == "cls":
+            return tokens[:, 0]
+        return np.stack([tokens[at, : len(row)].mean(axis=0) for at, row in enumerate(rows)])
+
+    def _probe(self) -> None:
+        """One short run, so that a model that does not fit its manifest is refused at load."""
+        self.embed_query("a")
+
+
+def even_parts(ids: Row, room: int) -> list[Row]:
+    """Runs of at most `room` ids, as even as possible: a tail of three tokens means nothing."""
+    count = max(1, -(-len(ids) // room))
+    edges = [round(len(ids) * at / count) for at in range(count + 1)]
+    return [ids[start:end] for start, end in itertools.pairwise(edges)]
+
+
+def _unit(rows: Any) -> Array:
+    """Rows at length 1; a row of zeros stays."""
+    norms = np.linalg.norm(rows, axis=-1, keepdims=True)
+    return np.asarray(rows / np.where(norms > 0, norms, 1), dtype=np.float32)
+
+
+def _sentence_output(session: Session) -> tuple[str, int]:
+    """The output that holds or leads to sentence vectors, and its rank."""
+    wanted = 2 if session.manifest.pooling == "none" else 3
+    for name, rank in session.outputs:
+        if name == session.manifest.output or (not session.manifest.output and rank == wanted):
+            return name, rank
+    raise ModelError(
+        f"The model {session.manifest.name} has no output "
+        + (f"'{session.manifest.output}'." if session.manifest.output else f"of rank {wanted}."),
+        "Set `pooling` to mean or cls if its output is one vector a token, none if it is one a "
+        "text, or name the output in its manifest.json.",
+    )
+
+
+def _identity(session: Session, means: LanguageMeans | None) -> str:
+    """Name and 12 hex digits over everything that makes a vector what it is."""
+    manifest = session.manifest
+    parts = [
+        WINDOW_RULE,
+        session.hashes[GRAPH],
+        session.hashes[TOKENIZER],
+        manifest.query_prefix,
+        manifest.passage_prefix,
+        manifest.pooling,
+        manifest.output,
+        manifest.dimension,
+        manifest.max_tokens,
+        means.digest if means else "",
+    ]
+    digest = hashlib.sha256(json.dumps(parts, ensure_ascii=False).encode("utf-8")).hexdigest()
+    return f"{manifest.name}-{digest[:12]}"

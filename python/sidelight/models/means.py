@@ -1,0 +1,133 @@
+"""What is language-centring, and which mean belongs to a text?
+
+A multilingual model puts texts of one language close together whatever they say. Subtracting the
+mean vector of the text's language and bringing the rest back to length 1 takes that away, so that
+a Chinese question reaches the English note that answers it. The means are constants of a model,
+fitted once by `scripts/fit_language_means.py` on parallel text (the same content in every
+language, so only the language differs) and shipped as a small file; never from the vault or its
+questions, which would take the topic with them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from sidelight.errors import ModelError
+from sidelight.models.manifest import Manifest
+from sidelight.models.session import Array
+
+FILE = "language-means.npz"
+DATA = Path(__file__).with_name("data")
+
+# For languages without a mean of their own: those they share most with in script and family.
+RELATIVES: Mapping[str, tuple[str, ...]] = {
+    "ja": ("zh",),
+    "ko": ("zh",),
+    "fr": ("es", "ro", "en"),
+    "it": ("es", "ro"),
+    "pt": ("es", "ro"),
+    "ca": ("es", "ro"),
+    "nl": ("de", "en"),
+    "sv": ("de", "en"),
+    "da": ("de", "en"),
+    "no": ("de", "en"),
+    "uk": ("ru",),
+    "bg": ("ru",),
+    "fa": ("ar",),
+    "ur": ("ar", "hi"),
+}
+
+
+class LanguageMeans:
+    """Mean passage and query vectors by language, of one model.
+
+    Attributes:
+        languages: codes with means of their own.
+        digest: hash of all numbers; part of the model's identity.
+    """
+
+    def __init__(self, languages: Sequence[str], passages: Array, queries: Array) -> None:
+        self.languages = tuple(languages)
+        self._rows = {code: at for at, code in enumerate(self.languages)}
+        self._passages = passages.astype(np.float32)
+        self._queries = queries.astype(np.float32)
+        content = [",".join(self.languages).encode(), passages.tobytes(), queries.tobytes()]
+        self.digest = hashlib.sha256(b"|".join(content)).hexdigest()[:12]
+
+    def passage_mean(self, language: str) -> Array:
+        """Mean passage vector for a language code, shape (d,)."""
+        return self._mean(self._passages, language)
+
+    def query_mean(self, language: str) -> Array:
+        """Mean query vector for a language code, shape (d,)."""
+        return self._mean(self._queries, language)
+
+    def centre_passages(self, matrix: Array, languages: Sequence[str]) -> Array:
+        """See `Embedder.centre_passages`."""
+        if len(matrix) == 0:
+            return matrix
+        distinct = sorted(set(languages))
+        table = np.stack([self.passage_mean(code) for code in distinct])
+        rows = np.searchsorted(distinct, list(languages))
+        return _centred(matrix, table[rows])
+
+    def centre_query(self, vector: Array, language: str) -> Array:
+        """See `Embedder.centre_query`."""
+        return np.asarray(_centred(vector[None], self.query_mean(language)[None])[0])
+
+    def _mean(self, table: Array, language: str) -> Array:
+        if language in self._rows:
+            return np.asarray(table[self._rows[language]])
+        near = [self._rows[code] for code in RELATIVES.get(language, ()) if code in self._rows]
+        return np.asarray(table[near].mean(axis=0) if near else table.mean(axis=0))
+
+
+def means_for(folder: Path, manifest: Manifest) -> LanguageMeans | None:
+    """The means of a model: its folder's own file, else those shipped for its name, else none.
+
+    Raises:
+        ModelError: the file is damaged or was fitted for vectors of another width.
+    """
+    shipped = DATA / f"{manifest.name}.{FILE}"
+    path = next((p for p in (folder / FILE, shipped) if p.is_file()), None)
+    if path is None:
+        return None
+    try:
+        with np.load(path, allow_pickle=False) as stored:
+            means = LanguageMeans(
+                [str(code) for code in stored["languages"]], stored["passages"], stored["queries"]
+            )
+    except (OSError, ValueError, KeyError) as error:
+        raise ModelError(
+            f"The language means {path} cannot be read ({error}).",
+            "Install Sidelight again, or delete the file if it is your own.",
+        ) from error
+    if means.passage_mean("en").shape != (manifest.dimension,):
+        raise ModelError(
+            f"The language means {path} are for vectors of another width.",
+            "Fit them for this model with scripts/fit_language_means.py, or delete the file.",
+        )
+    return means
+
+
+def save_means(path: Path, languages: Sequence[str], passages: Array, queries: Array) -> None:
+    """Writes means in the form `means_for` reads; about 40 KB for 12 languages."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("wb") as file:
+        np.savez(
+            file,
+            languages=np.array(list(languages)),
+            passages=passages.astype(np.float32),
+            queries=queries.astype(np.float32),
+        )
+
+
+def _centred(rows: Array, means: Array) -> Array:
+    moved = rows - means
+    norms = np.linalg.norm(moved, axis=1, keepdims=True)
+    # a text that is nothing but its language keeps its own direction
+    return np.asarray(np.where(norms > 1e-6, moved / np.maximum(norms, 1e-6), rows), np.float32)
