@@ -237,6 +237,36 @@ def sentences(line: str) -> Iterator[tuple[int, int]]:
         start = end
 
 
+def raw_columns(line: str, start: int, end: int, skipped: int, length: int) -> tuple[int, int]:
+    """Columns of a part of `line[start:end]`, given where it lies in the normalised text.
+
+    Args:
+        line: the raw line.
+        start: column the normalised text starts at.
+        end: column it ends at.
+        skipped: normalised characters before the part.
+        length: normalised characters of the part.
+
+    Cost: n log n in the text; only asked for passages cut inside a sentence.
+    """
+
+    def column(wanted: int) -> int:  # the shortest raw text with so many normalised characters
+        low, high = start, end
+        while low < high:
+            middle = (low + high) // 2
+            if len(normalise(line[start:middle])) < wanted:
+                low = middle + 1
+            else:
+                high = middle
+        return low
+
+    first = column(skipped + 1) - 1 if skipped else start
+    last = column(skipped + length)
+    while last < end and unicodedata.combining(line[last]):
+        last += 1
+    return first, last
+
+
 def _clauses(line: str, start: int, end: int) -> Iterator[tuple[int, int]]:
     for found in _CLAUSE_END.finditer(line, start, end):
         yield from _trimmed(line, start, found.end())

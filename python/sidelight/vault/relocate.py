@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 from sidelight.types import (
     CanvasNode,
@@ -20,7 +21,7 @@ from sidelight.types import (
     Property,
 )
 from sidelight.vault.lines import split_lines
-from sidelight.vault.pieces import Pieces, Text, normalise, normalise_path
+from sidelight.vault.pieces import Pieces, Text, normalise, normalise_path, raw_columns
 from sidelight.vault.similar_run import THRESHOLD, Run, TooManyError, similar_places
 from sidelight.vault.similarity import ratio
 
@@ -93,8 +94,9 @@ def relocate_lines(before: Text, passage: Passage, after: Text) -> Citation:
     by_sentence = passage.columns is not None
     old = before.by_sentence if by_sentence else before.by_line
     new = after.by_sentence if by_sentence else after.by_line
+    sought = _Sought(passage, old)
     outcome = find_run(
-        _Sought(passage, old),
+        sought,
         new,
         lambda piece: before.path_at(old.lines[piece]),
         lambda piece: after.path_at(new.lines[piece]),
@@ -105,7 +107,7 @@ def relocate_lines(before: Text, passage: Passage, after: Text) -> Citation:
     columns = None
     text = "\n".join(after.raw[start - 1 : end])
     if new.columns is not None and start == end:
-        columns = (new.columns[outcome.first][0], new.columns[outcome.last][1])
+        columns = sought.columns(new, outcome, text)
         text = text[slice(*columns)]
     return _changed(passage, outcome.match, outcome.why, (start, end), columns, text=text)
 
@@ -130,6 +132,16 @@ class _Sought:
     def find(self, pieces: Pieces) -> list[tuple[int, int]]:
         """Rule 4's candidates."""
         return pieces.find(self.text, self.open_start, self.open_end)
+
+    def columns(self, pieces: Pieces, found: Found, line: str) -> tuple[int, int]:
+        """The columns of a run on its one line; inside its pieces where the passage was cut."""
+        assert pieces.columns is not None  # only asked for sentences
+        start, end = pieces.columns[found.first][0], pieces.columns[found.last][1]
+        if found.match is Match.EXACT and (self.open_start or self.open_end):
+            at = pieces.joined.index(self.text, pieces.starts[found.first])
+            skipped = at - pieces.starts[found.first]
+            start, end = raw_columns(line, start, end, skipped, len(self.text))
+        return start, end
 
     def unaccounted(self, pieces: Pieces) -> list[tuple[int, int]]:
         """Rule 5: ranges of body pieces that were not there, outside the passage, before.
@@ -233,12 +245,12 @@ def relocate_property(before: Note, passage: Passage, after: Note) -> Citation:
     old = _property(before, passage)
     if old is None:
         return unresolvable(passage, "the index does not hold the property")
-    new = next((p for p in after.frontmatter.properties if p.key == old.key), None)
+    new = _property(after, passage)
     if new is None:
         return unresolvable(passage, "the property is gone")
     text = "\n".join(after.lines[new.start_line - 1 : new.end_line])
     lines = (new.start_line, new.end_line)
-    if new.value == old.value:
+    if _same(old.value, new.value):
         return _changed(passage, Match.EXACT, "same key and value", lines, text=text)
     values = _value_text(before, old), _value_text(after, new)
     if not _alike(*values):
@@ -247,10 +259,21 @@ def relocate_property(before: Note, passage: Passage, after: Note) -> Citation:
 
 
 def _property(note: Note, passage: Passage) -> Property | None:
-    for entry in note.frontmatter.properties:
-        if entry.key == passage.node:
-            return entry
-    return None
+    key = normalise(passage.node or "")
+    return next((p for p in note.frontmatter.properties if normalise(p.key) == key), None)
+
+
+def _same(old: Any, new: Any) -> bool:
+    """Whether two YAML values say the same; `1`, `1.0` and `true` do not, as Python thinks."""
+    if type(old) is not type(new):
+        return False
+    if isinstance(old, str):
+        return normalise(old) == normalise(new)
+    if isinstance(old, Mapping):
+        return old.keys() == new.keys() and all(_same(old[key], new[key]) for key in old)
+    if isinstance(old, list | tuple):
+        return len(old) == len(new) and all(map(_same, old, new))
+    return bool(old == new)
 
 
 def _value_text(note: Note, entry: Property) -> str:
@@ -268,16 +291,19 @@ def _alike(old: str, new: str) -> bool:
 def relocate_node(before: Note, passage: Passage, after: Note) -> Citation:
     """Finds a card by its id and text, then by unique text, then by its id and like text."""
     old = next((node for node in before.canvas_nodes if node.id == passage.node), None)
-    sought = None if old is None else _sought_in_card(old, passage)
-    if sought is None:
+    if old is None:
         return unresolvable(passage, "the index does not hold the card")
+    sought = _sought_in_card(old, passage)
     same = next((node for node in after.canvas_nodes if node.id == passage.node), None)
-    if same is not None and sought.find(_pieces_like(sought, same)):
+    if same is not None and sought.find(_card_pieces(passage, same)):
         return _in_card(sought, passage, same)
-    holders = [node for node in after.canvas_nodes if sought.find(_pieces_like(sought, node))]
+
+    def holds(node: CanvasNode) -> bool:
+        return bool(sought.find(_card_pieces(passage, node)))
+
+    holders = [node for node in after.canvas_nodes if holds(node)]
     if holders:
-        known = sum(bool(sought.find(_pieces_like(sought, n))) for n in before.canvas_nodes)
-        if len(holders) == known == 1:
+        if len(holders) == sum(map(holds, before.canvas_nodes)) == 1:
             return _in_card(sought, passage, holders[0])
         return unresolvable(passage, "several cards hold the text")
     if same is None:
@@ -285,40 +311,33 @@ def relocate_node(before: Note, passage: Passage, after: Note) -> Citation:
     return _in_card(sought, passage, same)
 
 
-def _sought_in_card(card: CanvasNode, passage: Passage) -> _Sought | None:
-    """The passage beside its card's lines, or its sentences where it is part of a line."""
-    text = Text(split_lines(card.text), 1, tuple)
-    wanted = normalise(passage.text)
-    for pieces, inside in ((text.by_line, False), (text.by_sentence, True)):
-        runs = pieces.find(wanted, inside, inside) if wanted else []
-        if not runs:
-            continue
-        first, last = runs[0]
-        lines = (pieces.lines[first], pieces.lines[last])
-        columns = None
-        if pieces.columns is not None:
-            columns = (pieces.columns[first][0], pieces.columns[last][1])
-        return _Sought(
-            replace(passage, start_line=lines[0], end_line=lines[1], columns=columns), pieces
-        )
-    return None
+def _sought_in_card(card: CanvasNode, passage: Passage) -> _Sought:
+    """The passage beside its card: all its lines, or sentences of a card that was cut.
+
+    The columns of a part count from the start of the card, as if it were one line.
+    """
+    end = 1 if passage.columns is not None else len(split_lines(card.text))
+    return _Sought(replace(passage, start_line=1, end_line=end), _card_pieces(passage, card))
 
 
-def _pieces_like(sought: _Sought, card: CanvasNode) -> Pieces:
-    text = Text(split_lines(card.text), 1, tuple)
-    return text.by_line if sought.old.columns is None else text.by_sentence
+def _card_pieces(passage: Passage, card: CanvasNode) -> Pieces:
+    if passage.columns is None:
+        return Text(split_lines(card.text), 1, tuple).by_line
+    return Text([card.text], 1, tuple).by_sentence
 
 
 def _in_card(sought: _Sought, passage: Passage, card: CanvasNode) -> Citation:
-    pieces = _pieces_like(sought, card)
+    pieces = _card_pieces(passage, card)
     outcome = find_run(sought, pieces, lambda _: sought.path, lambda _: sought.path)
     if isinstance(outcome, Lost):
         return unresolvable(passage, outcome.why)
-    lines = split_lines(card.text)[pieces.lines[outcome.first] - 1 : pieces.lines[outcome.last]]
-    text = "\n".join(lines)
-    if pieces.columns is not None and len(lines) == 1:
-        text = lines[0][pieces.columns[outcome.first][0] : pieces.columns[outcome.last][1]]
-    return _changed(passage, outcome.match, outcome.why, node=card.id, text=text)
+    if passage.columns is None:
+        lines = split_lines(card.text)
+        text = "\n".join(lines[pieces.lines[outcome.first] - 1 : pieces.lines[outcome.last]])
+        return _changed(passage, outcome.match, outcome.why, node=card.id, text=text)
+    columns = sought.columns(pieces, outcome, card.text)
+    text = card.text[slice(*columns)]
+    return _changed(passage, outcome.match, outcome.why, columns=columns, node=card.id, text=text)
 
 
 def _changed(
