@@ -19,6 +19,7 @@ _MARKDOWN = pyromark.Markdown(
 )
 # Events of the inside of a text in which links and tags do not count.
 _OPAQUE = ("Code", "InlineHtml", "InlineMath", "DisplayMath")
+_BLANK = b" \t\n"
 _NODES = frozenset(("Paragraph", "Item", "HtmlBlock", "List", "BlockQuote", "CodeBlock", "Table"))
 
 
@@ -74,6 +75,8 @@ def read_structure(text: str, data: bytes) -> Structure:
             continue
         tag = event["Start"]
         start, end = span["start"], span["end"]
+        while start < end and data[start] in _BLANK:  # a nested item begins at its indentation
+            start += 1
         if tag.__class__ is str:
             name = tag
         else:
