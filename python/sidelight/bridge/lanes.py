@@ -1,0 +1,40 @@
+"""Where does blocking work run? Two small pools of threads, so that queries never wait for bulk.
+
+Knows no method and no message.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import TypeVar
+
+from sidelight.bridge.protocol import Lane
+
+QUERY_THREADS = 4  # the work releases the interpreter's lock in LanceDB, ONNX and file reads
+BULK_THREADS = 2
+CLOSE_S = 5.0  # cancelled work stops at its next stage boundary, well before that
+
+T = TypeVar("T")
+
+
+class Lanes:
+    """The threads of one daemon."""
+
+    def __init__(self) -> None:
+        self._pools = {
+            Lane.QUERY: ThreadPoolExecutor(QUERY_THREADS, "bridge-query"),
+            Lane.BULK: ThreadPoolExecutor(BULK_THREADS, "bridge-bulk"),
+        }
+
+    async def run(self, lane: Lane, work: Callable[[], T]) -> T:
+        """Carries out `work` in a thread of its lane."""
+        return await asyncio.get_running_loop().run_in_executor(self._pools[lane], work)
+
+    async def close(self) -> None:
+        """Waits a moment for what runs and starts nothing more."""
+        for pool in self._pools.values():
+            pool.shutdown(wait=False, cancel_futures=True)
+        waiting = [asyncio.to_thread(pool.shutdown, True) for pool in self._pools.values()]
+        await asyncio.wait([asyncio.ensure_future(w) for w in waiting], timeout=CLOSE_S)

@@ -1,0 +1,240 @@
+"""What does each method of the protocol do? One small function each, from wire to engine and back.
+
+Blocking; called in worker threads. Knows no socket and no JSON text.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from sidelight import types
+from sidelight.bridge import protocol, wire
+from sidelight.bridge.discovery import installed_version
+from sidelight.bridge.dispatch import Method, SessionRefusedError
+from sidelight.bridge.door import Door
+from sidelight.bridge.needs import EngineLike
+from sidelight.bridge.protocol import METHODS, NOTIFICATIONS, CloseCode
+from sidelight.bridge.session import Call
+from sidelight.config import PROTOCOL, Settings
+from sidelight.errors import UsageError
+
+MAX_FAILED_LISTED = 100
+
+
+Doctor = Callable[[], Sequence[types.Finding]]
+
+
+class Methods:
+    """The method table of one daemon.
+
+    Args:
+        engine: answers.
+        door: checks the token of `session/hello`.
+        doctor: the checks of `sidelight doctor`.
+        stop: asks the daemon to leave; called from the event loop.
+    """
+
+    def __init__(
+        self, engine: EngineLike, door: Door, doctor: Doctor, stop: Callable[[], None]
+    ) -> None:
+        self._engine = engine
+        self._door = door
+        self._doctor = doctor
+        self._stop = stop
+
+    def table(self) -> dict[str, Method]:
+        """Every method of the protocol by name."""
+        answers: dict[str, Callable[[dict[str, Any], Call], Any]] = {
+            "session/hello": self.hello,
+            "query/search": self.search,
+            "query/related": self.related,
+            "citation/resolve": self.resolve,
+            "citation/indexed": self.indexed,
+            "note/read": self.read,
+            "note/links": self.links,
+            "note/grep": self.grep,
+            "settings/get": self.get_settings,
+            "settings/set": self.set_settings,
+            "doctor/run": self.run_doctor,
+            "index/status": self.status,
+            "index/rebuild": self.rebuild,
+            "index/pause": self.pause,
+            "index/resume": self.resume,
+            "daemon/stop": self.stop,
+            "$/cancelRequest": self.cancel,
+        }
+        return {spec.name: Method(spec, answers[spec.name]) for spec in METHODS}
+
+    def hello(self, params: dict[str, Any], call: Call) -> protocol.HelloResult:
+        """Opens the session, or says why not; tells nothing before the token is right."""
+        if not self._door.knows(params["token"]):
+            raise SessionRefusedError(
+                CloseCode.TOKEN_REFUSED,
+                "The token is wrong.",
+                "Read the discovery file again: each start of the daemon makes a new token.",
+            )
+        if params["protocol"] != PROTOCOL:
+            raise _mismatch(params["protocol"])
+        result: protocol.HelloResult = {
+            "server": {
+                "name": protocol.SERVER_NAME,
+                "version": installed_version(),
+                "pid": os.getpid(),
+            },
+            "protocol": PROTOCOL,
+            "vault": str(self._engine.vault),
+            "capabilities": {
+                "methods": [spec.name for spec in METHODS],
+                "notifications": [spec.name for spec in NOTIFICATIONS],
+                "max_frame_bytes": protocol.MAX_FRAME_BYTES,
+                "max_result_bytes": protocol.MAX_RESULT_BYTES,
+            },
+            "index": self.status({}, call),
+        }
+        call.session.open = True
+        return result
+
+    def search(self, params: dict[str, Any], call: Call) -> protocol.SearchResult:
+        """`query/search`."""
+        options = {**params, "text": whole_characters(params["text"])}
+        if "mode" in options:
+            options["mode"] = types.Mode(options["mode"])
+        result = self._engine.search(types.SearchRequest(**options), call.cancelled)
+        return wire.search_result_json(result)
+
+    def related(self, params: dict[str, Any], call: Call) -> protocol.SearchResult:
+        """`query/related`."""
+        result = self._engine.related(
+            params["path"], params.get("line"), params.get("limit", 10), call.cancelled
+        )
+        return wire.search_result_json(result)
+
+    def resolve(self, params: dict[str, Any], call: Call) -> protocol.ResolveResult:
+        """`citation/resolve`."""
+        buffer = params.get("buffer")
+        path, citation = self._engine.resolve(
+            params["ref"], None if buffer is None else whole_characters(buffer)
+        )
+        return {
+            "path": path,
+            "citation": wire.citation_json(citation),
+            "text": citation.text,
+            "why": citation.why,
+        }
+
+    def indexed(self, params: dict[str, Any], call: Call) -> protocol.IndexedPassage:
+        """`citation/indexed`."""
+        return wire.passage_json(*self._engine.indexed_passage(params["ref"]))
+
+    def read(self, params: dict[str, Any], call: Call) -> protocol.ReadResult:
+        """`note/read`."""
+        start, end = params.get("start_line"), params.get("end_line")
+        if start is not None and end is not None and end < start:
+            raise UsageError("'end_line' comes before 'start_line'.", code="INVALID_PARAMS")
+        text, content_hash, line_count = self._engine.read_note(params["path"], start, end)
+        return {
+            "path": params["path"],
+            "text": text,
+            "content_hash": content_hash,
+            "line_count": line_count,
+        }
+
+    def links(self, params: dict[str, Any], call: Call) -> protocol.LinksResult:
+        """`note/links`."""
+        links = self._engine.links(params["path"], params.get("direction", "out"))
+        return {"links": [wire.link_json(link) for link in links]}
+
+    def grep(self, params: dict[str, Any], call: Call) -> protocol.GrepResult:
+        """`note/grep`."""
+        found, truncated = self._engine.grep(
+            whole_characters(params["pattern"]),
+            params.get("regex", False),
+            params.get("path_glob"),
+            params.get("limit", 200),
+            call.cancelled,
+        )
+        matches: list[protocol.GrepMatch] = [
+            {"path": path, "line": line, "text": text} for path, line, text in found
+        ]
+        return {"matches": matches, "truncated": truncated}
+
+    def get_settings(self, params: dict[str, Any], call: Call) -> protocol.SettingsResult:
+        """`settings/get`."""
+        return {
+            "settings": wire.settings_json(self._engine.settings),
+            "defaults": wire.settings_json(Settings()),
+        }
+
+    def set_settings(self, params: dict[str, Any], call: Call) -> protocol.SetResult:
+        """`settings/set`."""
+        rebuilds = list(self._engine.update_settings(params["values"]))
+        return {"settings": wire.settings_json(self._engine.settings), "rebuilds": rebuilds}
+
+    def run_doctor(self, params: dict[str, Any], call: Call) -> protocol.DoctorResult:
+        """`doctor/run`."""
+        findings: list[Any] = [
+            {"check": f.check, "severity": f.severity, "finding": f.finding, "remedy": f.remedy}
+            for f in self._doctor()
+        ]
+        return {"findings": findings}
+
+    def status(self, params: dict[str, Any], call: Call) -> protocol.IndexStatus:
+        """`index/status`."""
+        path = params.get("path")
+        index, progress = self._engine.status()
+        failed = [] if path else list(self._engine.failed_notes())[:MAX_FAILED_LISTED]
+        return {
+            "index": wire.index_json(index),
+            "progress": wire.progress_json(progress),
+            "note": wire.note_status_json(self._engine.note_status(path)) if path else None,
+            "failed": [wire.note_status_json(note) for note in failed],
+        }
+
+    def rebuild(self, params: dict[str, Any], call: Call) -> protocol.Done:
+        """`index/rebuild`."""
+        self._engine.rebuild()
+        return {"ok": True}
+
+    def pause(self, params: dict[str, Any], call: Call) -> protocol.Done:
+        """`index/pause`."""
+        self._engine.pause()
+        return {"ok": True}
+
+    def resume(self, params: dict[str, Any], call: Call) -> protocol.Done:
+        """`index/resume`."""
+        self._engine.resume()
+        return {"ok": True}
+
+    def stop(self, params: dict[str, Any], call: Call) -> protocol.Done:
+        """`daemon/stop`."""
+        self._stop()
+        return {"ok": True}
+
+    def cancel(self, params: dict[str, Any], call: Call) -> None:
+        """`$/cancelRequest`."""
+        call.session.cancel(params["id"])
+
+
+def _mismatch(theirs: int) -> SessionRefusedError:
+    older = "client" if theirs < PROTOCOL else "server"
+    name = "program that connects (the plugin)" if older == "client" else "Sidelight daemon"
+    return SessionRefusedError(
+        CloseCode.PROTOCOL_MISMATCH,
+        f"The daemon speaks protocol {PROTOCOL}, the client {theirs}: the {name} is older.",
+        "Update the plugin in Obsidian."
+        if older == "client"
+        else "Update the sidelight package, then stop and start the daemon.",
+        older=older,
+        server_protocol=PROTOCOL,
+    )
+
+
+def whole_characters(text: str) -> str:
+    """`text` without half characters (lone surrogates), which no tokenizer can take."""
+    return (
+        text
+        if text.isascii()
+        else text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    )
