@@ -156,11 +156,7 @@ def _daemon(vault: Path) -> Iterator[dict[str, Any]]:
         SetupError: it ended or said nothing before it was ready (its own line says why).
     """
     # A group of its own: Ctrl-C reaches this script alone, which then stops the daemon once.
-    apart = (
-        {"creationflags": subprocess.CREATE_NEW_PROCESS_GROUP}
-        if os.name == "nt"
-        else {"start_new_session": True}
-    )
+    new_group = subprocess.CREATE_NEW_PROCESS_GROUP if sys.platform == "win32" else 0
     process = subprocess.Popen(
         [environment.program("sidelight"), "serve", str(vault), "--json"],
         env=environment.child_environment(),
@@ -169,7 +165,8 @@ def _daemon(vault: Path) -> Iterator[dict[str, Any]]:
         text=True,
         encoding="utf-8",
         errors="replace",
-        **apart,
+        creationflags=new_group,
+        start_new_session=sys.platform != "win32",
     )
     try:
         yield {**_ready_event(process), "process": process}
@@ -202,7 +199,7 @@ def _ready_event(process: subprocess.Popen[str]) -> dict[str, Any]:
 def _stop(process: subprocess.Popen[str]) -> None:
     if process.poll() is not None:
         return
-    if os.name == "nt":
+    if sys.platform == "win32":
         process.send_signal(signal.CTRL_BREAK_EVENT)
     else:
         process.send_signal(signal.SIGINT)

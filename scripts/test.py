@@ -115,6 +115,7 @@ def _steps(*, quick: bool, soak: bool) -> list[Step]:
         Step("format (ruff)", [program("ruff"), "format", "--check", "."]),
         Step("lint (ruff)", [program("ruff"), "check", "."]),
         Step("types (mypy)", [program("mypy")]),
+        Step("types of scripts (mypy)", [program("mypy"), *_scripts()]),
         Step("import layers", [program("lint-imports"), "--no-timing"]),
         Step("generated protocol", [python, "scripts/generate_protocol.py", "--check"]),
         Step("embedding model", [program("sidelight"), "model", "build"]),
@@ -128,6 +129,10 @@ def _steps(*, quick: bool, soak: bool) -> list[Step]:
         Step("sidebar in Chromium", _npm("e2e"), slow or chromium.left_out()),
         Step("quality floors", [python, "-m", "pytest", "-q", "tests/quality"], slow),
     ]
+
+
+def _scripts() -> list[str]:
+    return [str(file.relative_to(ROOT)) for file in sorted((ROOT / "scripts").glob("*.py"))]
 
 
 def _act(action: Sequence[str] | Callable[[], None]) -> bool:

@@ -1,0 +1,131 @@
+"""Is all of the vault read and indexed? Checks of notes, exclusions and the index."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from sidelight.doctor.visit import Visit, counted, error, info, named, ok, warning
+from sidelight.errors import SidelightError
+from sidelight.types import Finding
+from sidelight.vault.files import read_note_bytes, sync_conflict_original
+from sidelight.vault.markdown import parse_note
+
+
+def check_vault(visit: Visit) -> list[Finding]:
+    """Can the vault be listed, and are there notes in it?"""
+    listing, vault = visit.listing, visit.places.vault
+    if listing.problems:
+        places = [
+            f"{path or 'the vault'} ({p.message.rstrip('.')})" for path, p in listing.problems
+        ]
+        finding = f"{counted(len(places), 'place')} in the vault cannot be listed: {named(places)}."
+        return [warning("vault", finding, "Check the permissions of what is named.")]
+    if not listing.notes:
+        remedy = "Check that this is the vault's folder, and what is excluded."
+        return [warning("vault", f"There are no notes to read in {vault}.", remedy)]
+    return [ok("vault", f"{counted(len(listing.notes), 'note')} in {vault}.")]
+
+
+def check_settings(visit: Visit) -> list[Finding]:
+    """Is the settings file valid?"""
+    if visit.settings_error is not None:
+        return [error("settings", visit.settings_error.message, visit.settings_error.remedy)]
+    place = visit.places.settings
+    where = f"from {place}" if place.exists() else "all at their defaults"
+    return [ok("settings", f"Settings are {where}.")]
+
+
+def check_exclusions(visit: Visit) -> list[Finding]:
+    """What is never read, and is every rule understood?"""
+    remedy = "Correct the rule; until then it excludes nothing."
+    found = [warning("exclusions", p.message, remedy) for p in visit.exclusions.problems]
+    count = len(visit.listing.excluded)
+    if count:
+        found.append(info("exclusions", f"{counted(count, 'note', 'is')} excluded and never read."))
+    return found or [ok("exclusions", "No note is excluded.")]
+
+
+def check_unread_files(visit: Visit) -> list[Finding]:
+    """Are there notes that are too large, or in the cloud only?"""
+    found = []
+    large, clouds = visit.listing.too_large, visit.listing.placeholders
+    if large:
+        limit = f"{visit.settings.max_note_bytes / 1e6:g} MB"
+        finding = f"{counted(len(large), 'note', 'is')} larger than {limit} and not indexed: {named(large)}."
+        remedy = "Split them, or raise the setting max_note_bytes."
+        found.append(warning("large-notes", finding, remedy))
+    if clouds:
+        finding = f"{counted(len(clouds), 'note', 'lies')} in the cloud only, never read: {named(clouds)}."
+        remedy = "Let your sync service keep the vault's files on this computer."
+        found.append(warning("cloud-files", finding, remedy))
+    return found
+
+
+def check_note_problems(visit: Visit) -> list[Finding]:
+    """What is wrong inside notes that are read all the same?"""
+    counts: Counter[str] = Counter()
+    example: dict[str, str] = {}
+    unreadable: list[str] = []
+    limit, followed = visit.settings.max_note_bytes, visit.settings.followed_links
+    for path in visit.listing.notes:
+        try:
+            data = read_note_bytes(visit.places.vault, path, limit, followed)
+        except (OSError, SidelightError) as failure:
+            unreadable.append(f"{path} ({getattr(failure, 'strerror', None) or failure})")
+            continue
+        for code in {problem.code for problem in parse_note(path, data).problems}:
+            counts[code] += 1
+            example.setdefault(code, path)
+    found = []
+    if unreadable:
+        finding = f"{counted(len(unreadable), 'note')} cannot be read: {named(unreadable)}."
+        remedy = "Check their permissions; they are indexed as soon as they can be read."
+        found.append(warning("unreadable-notes", finding, remedy))
+    if counts:
+        kinds = [f"{code} in {n} (such as {example[code]})" for code, n in counts.most_common()]
+        finding = f"Some notes are read only as far as they can be: {named(kinds)}."
+        remedy = "`sidelight inspect VAULT NOTE` shows a note's problems with their lines."
+        found.append(info("note-problems", finding, remedy))
+    return found or [ok("note-problems", "Every note reads cleanly.")]
+
+
+def check_sync_conflicts(visit: Visit) -> list[Finding]:
+    """Did a sync service leave copies of notes?"""
+    notes = set(visit.listing.notes)
+    copies = [p for p in visit.listing.notes if sync_conflict_original(p, notes.__contains__)]
+    if not copies:
+        return []
+    finding = (
+        f"{counted(len(copies), 'note', 'looks')} like a sync conflict's copy: {named(copies)}."
+    )
+    return [info("sync-conflicts", finding, "Merge them into their originals in Obsidian.")]
+
+
+def check_index(visit: Visit) -> list[Finding]:
+    """Is there an index that this version reads, and is it up to date?"""
+    if visit.index_error is not None:
+        return [error("index", visit.index_error.message, visit.index_error.remedy)]
+    if visit.index is None:
+        remedy = "Run `sidelight index VAULT`, or start `sidelight serve VAULT`."
+        return [warning("index", "The vault is not indexed yet.", remedy)]
+    state, progress = visit.index.status()
+    finding = (
+        f"{counted(state.notes, 'note')} and {counted(state.chunks, 'passage')} are indexed, "
+        f"{state.embedded_chunks:,} of them by meaning too."
+    )
+    if not state.pending:
+        return [ok("index", finding)]
+    remedy = "`sidelight serve` takes them in by itself, `sidelight index` once."
+    return [info("index", f"{finding} {state.pending} wait ({progress.phase}).", remedy)]
+
+
+def check_failed_notes(visit: Visit) -> list[Finding]:
+    """Which notes could not be indexed, and why?"""
+    if visit.index is None:
+        return []
+    failed = visit.index.failed_notes()
+    if not failed:
+        return [ok("failed-notes", "Every note could be indexed.")]
+    reasons = [f"{note.path} ({note.error})" for note in failed]
+    finding = f"{counted(len(failed), 'note', 'is')} not indexed: {named(reasons)}."
+    return [warning("failed-notes", finding, "They are tried again as soon as they change.")]

@@ -1,0 +1,119 @@
+"""What do the checks look at? One visit to a vault, with its costly parts made once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Protocol
+
+from sidelight.config import Places, Settings
+from sidelight.errors import SidelightError
+from sidelight.types import Finding, IndexState, NoteState, Problem, Progress
+from sidelight.vault.exclusions import Exclusions
+from sidelight.vault.files import is_note, scan
+
+SHOWN = 5  # names given in one finding; the rest are counted
+
+
+class OpenIndex(Protocol):
+    """What of an open engine the doctor asks."""
+
+    def status(self) -> tuple[IndexState, Progress]:
+        """What the index covers and what goes on."""
+
+    def failed_notes(self) -> Sequence[NoteState]:
+        """The notes that could not be indexed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """What a walk over the vault found; paths of files that are notes."""
+
+    notes: tuple[str, ...]  # to be read
+    excluded: tuple[str, ...]
+    too_large: tuple[str, ...]
+    placeholders: tuple[str, ...]  # in the cloud only
+    problems: tuple[tuple[str, Problem], ...]
+    folders: int
+
+
+@dataclass
+class Visit:
+    """A vault, its settings and its index, as they are now."""
+
+    places: Places
+    settings: Settings
+    index: OpenIndex | None
+    index_error: SidelightError | None
+    settings_error: SidelightError | None
+    allowed_origins: Sequence[str]
+
+    @cached_property
+    def exclusions(self) -> Exclusions:
+        """The rules in force."""
+        return Exclusions.load(self.places.vault, self.settings)
+
+    @cached_property
+    def listing(self) -> Listing:
+        """One walk over the vault; opens no note."""
+        groups: dict[str, list[str]] = {"notes": [], "excluded": [], "large": [], "cloud": []}
+        problems: list[tuple[str, Problem]] = []
+        folders = {""}
+
+        def report(path: str, problem: Problem) -> None:
+            problems.append((path, problem))
+
+        for entry in scan(self.places.vault, self.exclusions, self.settings, report):
+            folders.add(entry.path.rpartition("/")[0])
+            if not is_note(entry.path):
+                continue
+            if self.exclusions.excluded(entry.path):
+                groups["excluded"].append(entry.path)
+            elif entry.placeholder:
+                groups["cloud"].append(entry.path)
+            elif entry.size > self.settings.max_note_bytes:
+                groups["large"].append(entry.path)
+            else:
+                groups["notes"].append(entry.path)
+        return Listing(
+            notes=tuple(groups["notes"]),
+            excluded=tuple(groups["excluded"]),
+            too_large=tuple(groups["large"]),
+            placeholders=tuple(groups["cloud"]),
+            problems=tuple(problems),
+            folders=len(folders),
+        )
+
+
+def ok(check: str, finding: str) -> Finding:
+    """All is well."""
+    return Finding(check, "ok", finding)
+
+
+def info(check: str, finding: str, remedy: str = "") -> Finding:
+    """Worth knowing; nothing has to be done."""
+    return Finding(check, "info", finding, remedy)
+
+
+def warning(check: str, finding: str, remedy: str) -> Finding:
+    """Something works less well than it could."""
+    return Finding(check, "warning", finding, remedy)
+
+
+def error(check: str, finding: str, remedy: str) -> Finding:
+    """Something does not work."""
+    return Finding(check, "error", finding, remedy)
+
+
+def named(items: Sequence[str]) -> str:
+    """The first few items, and how many more there are."""
+    more = f" and {len(items) - SHOWN} more" if len(items) > SHOWN else ""
+    return "; ".join(items[:SHOWN]) + more
+
+
+def counted(number: int, noun: str, verb: str = "") -> str:
+    """`1 note is`, `2 notes are`: a number with its noun and, if one is given, its verb."""
+    plural = {"is": "are", "has": "have", "looks": "look", "lies": "lie"}
+    said = f"{number:,} {noun}" + ("" if number == 1 else "s")
+    return said if not verb else f"{said} {verb if number == 1 else plural[verb]}"

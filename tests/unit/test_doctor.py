@@ -1,0 +1,297 @@
+"""The doctor names what is wrong, says what to do, and changes nothing."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Sequence
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from importlib import metadata
+from pathlib import Path
+from threading import Thread
+
+import pytest
+
+from sidelight.config import PROTOCOL, places_for
+from sidelight.doctor import as_json, diagnose, render, worst
+from sidelight.doctor.surroundings import file_system, synced_by
+from sidelight.errors import IndexUnavailableError, VaultError
+from sidelight.types import Finding, IndexState, NoteState, Progress
+
+pytestmark = pytest.mark.usefixtures("isolated_home")
+
+
+class Index:
+    """An open index of fixed figures."""
+
+    def __init__(self, pending: int = 0, failed: Sequence[NoteState] = ()) -> None:
+        self.pending = pending
+        self.failed = failed
+
+    def status(self) -> tuple[IndexState, Progress]:
+        return IndexState("s", 2, 5, 4, self.pending), Progress("words", 1, 2)
+
+    def failed_notes(self) -> Sequence[NoteState]:
+        return self.failed
+
+
+@pytest.fixture
+def vault(tmp_path: Path) -> Path:
+    folder = tmp_path / "我的 vault"
+    folder.mkdir()
+    (folder / "a.md").write_text("# A\n", encoding="utf-8")
+    (folder / "拿铁.md").write_text("26 元\n", encoding="utf-8")
+    return folder.resolve()
+
+
+def only(findings: Sequence[Finding], check: str) -> Finding:
+    matching = [finding for finding in findings if finding.check == check]
+    assert len(matching) == 1, [f"{f.check}: {f.finding}" for f in findings]
+    return matching[0]
+
+
+def check_says(finding: Finding, severity: str, *parts: str) -> None:
+    assert finding.severity == severity, finding
+    for part in parts:
+        assert part in finding.finding + " " + finding.remedy, finding
+    if severity in ("warning", "error"):
+        assert finding.remedy, finding
+
+
+def test_a_sound_vault_has_no_warnings_but_the_missing_model(vault: Path) -> None:
+    findings = diagnose(vault, index=Index())
+    assert [f.check for f in findings if f.severity in ("warning", "error")] == ["model-files"]
+    check_says(only(findings, "vault"), "ok", "2 notes")
+    check_says(only(findings, "index"), "ok", "2 notes", "5 passages", "4")
+    check_says(only(findings, "failed-notes"), "ok")
+    check_says(only(findings, "model-files"), "warning", "words alone", "sidelight model build")
+    check_says(only(findings, "daemon"), "info", "sidelight serve")
+    check_says(only(findings, "calibration"), "info", "sidelight calibrate")
+
+
+def test_a_vault_that_is_missing_or_a_file_is_an_error_of_its_own(vault: Path) -> None:
+    with pytest.raises(VaultError):
+        diagnose(vault / "missing")
+    with pytest.raises(VaultError):
+        diagnose(vault / "a.md")
+
+
+def test_an_empty_vault_is_told(tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    check_says(only(diagnose(tmp_path / "empty"), "vault"), "warning", "no notes")
+
+
+def test_notes_that_read_only_in_part_are_counted_by_what_is_wrong(vault: Path) -> None:
+    (vault / "坏.md").write_text("---\na: [\n---\nx\n", encoding="utf-8")
+    (vault / "b.md").write_text("```\nnever closed\n", encoding="utf-8")
+    found = only(diagnose(vault), "note-problems")
+    check_says(found, "info", "yaml-invalid in 1 (such as 坏.md)", "b.md", "sidelight inspect")
+
+
+def test_large_and_excluded_notes_are_told(vault: Path) -> None:
+    places = places_for(vault)
+    places.settings.parent.mkdir(parents=True)
+    places.settings.write_text(
+        json.dumps({"max_note_bytes": 1000, "excluded": ["private/"]}), encoding="utf-8"
+    )
+    (vault / "长.md").write_text("字" * 1000, encoding="utf-8")
+    (vault / "private").mkdir()
+    (vault / "private" / "x.md").write_text("secret", encoding="utf-8")
+    findings = diagnose(vault)
+    check_says(only(findings, "large-notes"), "warning", "1 note is", "长.md", "max_note_bytes")
+    check_says(only(findings, "exclusions"), "info", "1 note is excluded")
+    assert "secret" not in render(findings)
+
+
+def test_broken_settings_are_an_error_and_the_other_checks_go_on(vault: Path) -> None:
+    places = places_for(vault)
+    places.settings.parent.mkdir(parents=True)
+    places.settings.write_text("{", encoding="utf-8")
+    findings = diagnose(vault)
+    check_says(only(findings, "settings"), "error", str(places.settings))
+    assert only(findings, "log")
+    assert worst(findings) == "error"
+
+
+def test_a_rule_that_is_not_understood_is_told(vault: Path) -> None:
+    (vault / ".obsidian").mkdir()
+    (vault / ".obsidian" / "app.json").write_text("{", encoding="utf-8")
+    check_says(only(diagnose(vault), "exclusions"), "warning", "app.json")
+
+
+def test_a_note_that_cannot_be_read_is_named(vault: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> bytes:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr("sidelight.doctor.contents.read_note_bytes", refuse)
+    found = only(diagnose(vault), "unreadable-notes")
+    check_says(found, "warning", "2 notes", "a.md (Permission denied)")
+
+
+def test_copies_of_a_sync_conflict_are_told(vault: Path) -> None:
+    (vault / "a.sync-conflict-20240131-101500-ABCDEFG.md").write_text("x", encoding="utf-8")
+    check_says(only(diagnose(vault), "sync-conflicts"), "info", "1 note looks")
+
+
+def test_the_state_of_the_index_is_told(vault: Path) -> None:
+    check_says(only(diagnose(vault), "index"), "warning", "not indexed yet", "sidelight index")
+    waiting = only(diagnose(vault, index=Index(pending=3)), "index")
+    check_says(waiting, "info", "3 wait (words)")
+    broken = IndexUnavailableError("The index was made by a newer Sidelight.", "Rebuild it.")
+    check_says(only(diagnose(vault, index_error=broken), "index"), "error", "newer", "Rebuild it.")
+
+
+def test_notes_that_failed_are_named_with_their_reason_and_only_a_few(vault: Path) -> None:
+    failed = [NoteState(f"坏{i}.md", False, 0, 0, None, "is binary", (), None) for i in range(9)]
+    found = only(diagnose(vault, index=Index(failed=failed)), "failed-notes")
+    check_says(found, "warning", "9 notes are", "坏0.md (is binary)", "and 4 more")
+
+
+def test_an_index_inside_the_vault_is_an_error(vault: Path) -> None:
+    check_says(only(diagnose(vault, data_dir=vault / "x"), "data-folder"), "error", "inside")
+
+
+@pytest.mark.parametrize(
+    ("path", "service"),
+    [
+        ("/home/a/Dropbox/data", "Dropbox"),
+        ("/Users/a/Library/Mobile Documents/x", "iCloud Drive"),
+        ("/Users/a/Library/CloudStorage/GoogleDrive-a/x", "a cloud drive"),
+        ("/c/Users/a/OneDrive - 公司/x", "OneDrive"),
+        ("/home/a/.local/share/sidelight", ""),
+        ("/home/dropboxer/data", ""),
+    ],
+)
+def test_synced_folders_are_known_by_name(path: str, service: str) -> None:
+    assert synced_by(Path(path)) == service
+
+
+def test_the_file_system_is_that_of_the_deepest_mount() -> None:
+    mounts = "/dev/a / ext4 rw 0 0\nserver:/n /mnt/my\\040notes nfs4 rw 0 0\n"
+    assert file_system(Path("/mnt/my notes/vault"), mounts) == "nfs4"
+    assert file_system(Path("/home/a"), mounts) == "ext4"
+    assert file_system(Path("/home/a"), "") == ""
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="inotify is Linux's")
+def test_the_watch_limit_and_network_drives_are_told(
+    vault: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    texts = {"/proc/mounts": "x / ext4 rw 0 0\n", "/proc/sys/fs/inotify/max_user_watches": "1\n"}
+    monkeypatch.setattr("sidelight.doctor.surroundings._read", texts.__getitem__)
+    check_says(only(diagnose(vault), "watching"), "warning", "max_user_watches")
+    texts["/proc/mounts"] = "server:/x / nfs4 rw 0 0\n"
+    check_says(only(diagnose(vault), "watching"), "info", "nfs4", "every 30 s")
+
+
+@pytest.mark.parametrize(("free", "severity"), [(50_000_000, "error"), (500_000_000, "warning")])
+def test_a_full_disk_is_told(
+    vault: Path, monkeypatch: pytest.MonkeyPatch, free: int, severity: str
+) -> None:
+    usage = type("Usage", (), {"free": free})
+    monkeypatch.setattr("sidelight.doctor.surroundings.shutil.disk_usage", lambda _: usage)
+    check_says(only(diagnose(vault), "disk-space"), severity, "GB")
+
+
+def write_discovery(vault: Path, **values: object) -> None:
+    file = places_for(vault).discovery
+    file.parent.mkdir(parents=True, exist_ok=True)
+    version = metadata.version("sidelight")
+    content = {"pid": os.getppid(), "port": 9, "token": "t", "version": version, **values}
+    file.write_text(json.dumps(content), encoding="utf-8")
+
+
+def test_a_file_that_a_dead_daemon_left_is_told(vault: Path) -> None:
+    write_discovery(vault, pid=2**22 + 1)
+    check_says(only(diagnose(vault), "daemon"), "info", "left its file behind")
+
+
+def test_a_daemon_that_does_not_answer_is_told(vault: Path) -> None:
+    write_discovery(vault)
+    check_says(only(diagnose(vault), "daemon"), "warning", "does not answer")
+
+
+class Health(BaseHTTPRequestHandler):
+    """Answers `/health` as the bridge does."""
+
+    def do_GET(self) -> None:
+        self.send_response(200)
+        self.end_headers()
+        self.wfile.write(json.dumps({"name": "sidelight", "protocol": PROTOCOL}).encode())
+
+    def log_message(self, *_: object) -> None:
+        """Stays quiet."""
+
+
+def test_a_running_daemon_is_told_with_its_version(vault: Path) -> None:
+    with HTTPServer(("127.0.0.1", 0), Health) as server:
+        Thread(target=server.serve_forever, daemon=True).start()
+        write_discovery(vault, port=server.server_port)
+        running = only(diagnose(vault), "daemon")
+        write_discovery(vault, port=server.server_port, version="0.0.1")
+        older = only(diagnose(vault), "daemon")
+        server.shutdown()
+    check_says(running, "ok", str(server.server_port))
+    check_says(older, "warning", "0.0.1", "Stop it")
+    assert '"t"' not in render([running, older])  # the token is never shown
+
+
+def test_origins_for_development_are_told(vault: Path) -> None:
+    found = only(diagnose(vault, allowed_origins=["http://localhost:5173"]), "origins")
+    check_says(found, "warning", "http://localhost:5173", "--allow-origin")
+
+
+def write_calibration(vault: Path, text: str) -> None:
+    file = places_for(vault).calibration
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(text, encoding="utf-8")
+
+
+def test_the_calibration_is_told(vault: Path) -> None:
+    gate = {"bias": 0.0, "weights": {}, "thresholds": {"balanced": 0.43}}
+    content = {
+        "format": 1,
+        "model": "",
+        "fitted_at": 1_700_000_000.0,
+        "questions": {"answerable": 30, "unanswerable": 10},
+        "gates": {"bm25+metadata": gate},
+    }
+    write_calibration(vault, json.dumps(content))
+    found = only(diagnose(vault), "calibration")
+    check_says(found, "ok", "40 questions", "2023-11-14", "bm25+metadata 0.430")
+
+
+@pytest.mark.parametrize("text", ["{", "[]", '{"gates": {"x": {}}}', "null"])
+def test_a_calibration_that_cannot_be_used_is_told(vault: Path, text: str) -> None:
+    write_calibration(vault, text)
+    found = only(diagnose(vault), "calibration")
+    check_says(found, "warning", "cannot be used", "sidelight calibrate")
+
+
+def test_a_gate_that_is_off_is_told(vault: Path) -> None:
+    places = places_for(vault)
+    places.settings.parent.mkdir(parents=True)
+    places.settings.write_text('{"gate_strictness": "off"}', encoding="utf-8")
+    check_says(only(diagnose(vault), "calibration"), "info", "off")
+
+
+def test_nothing_is_written(vault: Path, isolated_home: Path) -> None:
+    def everything() -> set[Path]:
+        return {*vault.rglob("*"), *isolated_home.rglob("*")}
+
+    before = everything()
+    diagnose(vault, index=Index())
+    assert everything() == before
+
+
+def test_json_and_text_say_the_same(vault: Path) -> None:
+    findings = diagnose(vault, index=Index())
+    listed = as_json(findings)["findings"]
+    assert [row["check"] for row in listed] == [f.check for f in findings]
+    assert set(listed[0]) == {"check", "severity", "finding", "remedy"}
+    text = render(findings)
+    assert all(f.finding in text and f.remedy in text for f in findings)
+    assert text.endswith("0 errors, 1 warning, 2 to know")
+    assert worst(findings) == "warning"
+    assert worst([]) == "ok"
