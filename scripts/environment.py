@@ -24,6 +24,7 @@ BIN = VENV / ("Scripts" if os.name == "nt" else "bin")
 PYTHON = BIN / ("python.exe" if os.name == "nt" else "python")
 CONSTRAINTS = ROOT / "scripts" / "constraints.txt"
 STAMP = VENV / "sidelight-installed.json"
+BUILD_BACKEND = "hatchling"  # pyproject.toml: build-system
 LOG = VENV / "sidelight-install.log"
 
 
@@ -74,11 +75,11 @@ def ensure_environment(extras: Sequence[str] = ()) -> None:
     wanted = _fingerprint()
     installed = _read_stamp()
     healthy = _is_healthy()
-    if healthy and installed.get("fingerprint") == wanted:
-        if set(extras) <= set(installed.get("extras", [])):
+    if healthy:
+        extras = sorted({*extras, *installed.get("extras", [])})
+        if installed.get("fingerprint") == wanted and extras == installed.get("extras"):
             return
-        extras = sorted({*extras, *installed["extras"]})
-    if not healthy:
+    else:
         _create()
     _install(extras)
     stamp = {"fingerprint": wanted, "extras": sorted(extras)}
@@ -134,12 +135,16 @@ def _create() -> None:
 def _install(extras: Iterable[str]) -> None:
     extras = sorted(extras)
     package = f".[{','.join(extras)}]" if extras else "."
-    print("Installing the packages (about 150 MB the first time, a few minutes)", flush=True)
+    print("Installing the packages (about 250 MB the first time, a few minutes)", flush=True)
     LOG.write_text("", encoding="utf-8")
-    output = _pip("install", "-c", str(CONSTRAINTS), "-e", package)
+    # Built by a backend that is installed beside it, not by one fetched for the occasion: so a
+    # changed checkout can be installed again without a network.
+    ours = ["--no-build-isolation", "-e", package]
+    pinned = ["install", "-c", str(CONSTRAINTS)]
+    output = _pip(*pinned, BUILD_BACKEND) or _pip(*pinned, *ours)
     if output is not None and _versions_do_not_fit(output):
         print("The pinned versions do not fit this Python: trying the newest that do.", flush=True)
-        output = _pip("install", "-e", package)
+        output = _pip("install", BUILD_BACKEND) or _pip("install", *ours)
     if output is not None:
         raise SetupError(_explain(output))
 

@@ -156,7 +156,9 @@ def _daemon(vault: Path) -> Iterator[dict[str, Any]]:
         SetupError: it ended or said nothing before it was ready (its own line says why).
     """
     # A group of its own: Ctrl-C reaches this script alone, which then stops the daemon once.
-    new_group = subprocess.CREATE_NEW_PROCESS_GROUP if sys.platform == "win32" else 0
+    new_group = 0
+    if sys.platform == "win32":
+        new_group = subprocess.CREATE_NEW_PROCESS_GROUP
     process = subprocess.Popen(
         [environment.program("sidelight"), "serve", str(vault), "--json"],
         env=environment.child_environment(),
