@@ -47,6 +47,7 @@ _INVISIBLE = (
     (0xFEFF, 0xFEFF),
     (0xE0100, 0xE01EF),
 )
+INVISIBLE = "".join(f"{chr(first)}-{chr(last)}" for first, last in _INVISIBLE)  # in a class
 # Look-alikes that people type for one another.
 _ALIKE = {
     "’": "'",
@@ -135,14 +136,19 @@ def strip_accents(word: str) -> str:
     return unicodedata.normalize("NFC", bare)
 
 
-def fold_for_match(text: str) -> Folded:
-    """`text` folded for comparing character by character: spellings, case and accents kept apart.
+def fold_character(character: str) -> str:
+    """The folded, lower-case form of one character."""
+    return fold_case(character.translate(_table()))
 
-    Used for phrases and highlights, where every character must lead back to the original.
-    """
-    folded = fold(text)
-    lower = folded.text.lower() if folded.text.isascii() else "".join(map(_lower, folded.text))
-    return Folded(lower, folded.starts, folded.ends)
+
+@cache
+def folded_forms() -> dict[str, str]:
+    """Every character that folding changes, with its form; invisible ones have the form ""."""
+    return {
+        chr(code): "" if form is None else str(form)
+        for code, form in tuple(_table().items())
+        if not isinstance(form, int)
+    }
 
 
 def for_segmentation(run: str) -> str:
@@ -152,17 +158,12 @@ def for_segmentation(run: str) -> str:
     return run
 
 
-def _lower(character: str) -> str:
-    lower = character.casefold()
-    return lower if len(lower) == 1 else character.lower()[0]
-
-
 def _fold_by_cluster(text: str, table: _Translation, clusters: re.Pattern[str]) -> Folded:
     """Fold where characters compose, expand or vanish, keeping both ends of each."""
     pieces: list[str] = []
     starts: array[int] = array("L")
     ends: array[int] = array("L")
-    composing = _composing()
+    composing = composing_characters()
     place = 0
     for match in clusters.finditer(text):
         start, end = match.span()
@@ -196,7 +197,8 @@ def _keep(
 
 
 @cache
-def _composing() -> frozenset[str]:
+def composing_characters() -> frozenset[str]:
+    """Marks, vowels and finals that compose onto the character before them."""
     return frozenset(map(chr, _codes(_COMPOSING)))
 
 
@@ -208,7 +210,7 @@ def _irregular() -> frozenset[str]:
         for code, form in _table().items()
         if form is None or (isinstance(form, str) and len(form) != 1)
     )
-    return _composing().union(changing)
+    return composing_characters().union(changing)
 
 
 @lru_cache(maxsize=256)
@@ -217,7 +219,7 @@ def _clusters(irregular: frozenset[str]) -> re.Pattern[str]:
 
     Compiled for the few such characters a text has: a class of all of them scans at 1 MB/s.
     """
-    composing = "".join(sorted(irregular & _composing()))
+    composing = "".join(sorted(irregular & composing_characters()))
     tail = f"[{re.escape(composing)}]*" if composing else ""
     return re.compile(f"[{re.escape(''.join(sorted(irregular)))}]{tail}")
 
