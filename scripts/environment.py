@@ -23,6 +23,8 @@ VENV = ROOT / ".venv"
 BIN = VENV / ("Scripts" if os.name == "nt" else "bin")
 PYTHON = BIN / ("python.exe" if os.name == "nt" else "python")
 CONSTRAINTS = ROOT / "scripts" / "constraints.txt"
+# What pip says when it is the network, which it otherwise takes for versions that are not there.
+UNREACHABLE = re.compile(r"connection|timed? ?out|resolve host|name resolution|proxy|SSL", re.I)
 STAMP = VENV / "sidelight-installed.json"
 BUILD_BACKEND = "hatchling"  # pyproject.toml: build-system
 LOG = VENV / "sidelight-install.log"
@@ -182,27 +184,28 @@ def _progress_hint(line: str) -> str:
     if download:
         name, size = download.groups()
         return f"downloading {name} ({size})" if re.search(r"\d MB", size) else ""
+    if line.startswith("WARNING: Retrying"):
+        return "no answer from the package index, trying again"
     return "installing" if line.startswith("Installing collected packages") else ""
 
 
 def _versions_do_not_fit(output: Sequence[str]) -> bool:
+    misfit = r"No matching distribution|ResolutionImpossible|metadata-generation"
     text = "\n".join(output)
-    unreachable = re.search(r"connection|timed out|resolve host|name resolution|proxy", text, re.I)
-    misfit = re.search(r"No matching distribution|ResolutionImpossible|metadata-generation", text)
-    return bool(misfit) and not unreachable
+    return bool(re.search(misfit, text)) and not UNREACHABLE.search(text)
 
 
 def _explain(output: Sequence[str]) -> str:
     text = "\n".join(output)
     errors = [line for line in output if line.startswith("ERROR:")]
     reason = errors[-1][len("ERROR:") :].strip() if errors else _last_line(text)
+    remedy = "Start again with another Python version, or report it with the log."
     if re.search(r"No space left|Errno 28", text):
-        remedy = "The disk is full: free about 2 GB and start again."
-    elif re.search(r"connection|timed out|resolve|proxy|SSL", text, re.I):
+        reason, remedy = "the disk is full", "Free about 2 GB and start again."
+    elif UNREACHABLE.search(text):
+        reason = "the package index cannot be reached"
         remedy = "Check the network connection (or pip's proxy settings) and start again."
-    else:
-        remedy = "Start again with a newer Python, or report it with the log."
-    return f"The packages cannot be installed ({reason}). {remedy} Log: {LOG}"
+    return f"The packages cannot be installed: {reason}. {remedy} Log: {LOG}"
 
 
 def _last_line(text: str) -> str:
