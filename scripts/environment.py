@@ -26,7 +26,7 @@ CONSTRAINTS = ROOT / "scripts" / "constraints.txt"
 # What pip says when it is the network, which it otherwise takes for versions that are not there.
 UNREACHABLE = re.compile(r"connection|timed? ?out|resolve host|name resolution|proxy|SSL", re.I)
 STAMP = VENV / "sidelight-installed.json"
-BUILD_BACKEND = "hatchling"  # pyproject.toml: build-system
+BUILD_BACKEND = ("editables", "hatchling")  # pyproject.toml: build-system, and what it needs
 LOG = VENV / "sidelight-install.log"
 
 
@@ -143,10 +143,10 @@ def _install(extras: Iterable[str]) -> None:
     # changed checkout can be installed again without a network.
     ours = ["--no-build-isolation", "-e", package]
     pinned = ["install", "-c", str(CONSTRAINTS)]
-    output = _pip(*pinned, BUILD_BACKEND) or _pip(*pinned, *ours)
+    output = _pip(*pinned, *BUILD_BACKEND) or _pip(*pinned, *ours)
     if output is not None and _versions_do_not_fit(output):
         print("The pinned versions do not fit this Python: trying the newest that do.", flush=True)
-        output = _pip("install", BUILD_BACKEND) or _pip("install", *ours)
+        output = _pip("install", *BUILD_BACKEND) or _pip("install", *ours)
     if output is not None:
         raise SetupError(_explain(output))
 
@@ -197,8 +197,8 @@ def _versions_do_not_fit(output: Sequence[str]) -> bool:
 
 def _explain(output: Sequence[str]) -> str:
     text = "\n".join(output)
-    errors = [line for line in output if line.startswith("ERROR:")]
-    reason = errors[-1][len("ERROR:") :].strip() if errors else _last_line(text)
+    errors = [line.strip() for line in output if line.strip().lower().startswith("error:")]
+    reason = errors[-1][len("error:") :].strip() if errors else _last_line(text)
     remedy = "Start again with another Python version, or report it with the log."
     if re.search(r"No space left|Errno 28", text):
         reason, remedy = "the disk is full", "Free about 2 GB and start again."
