@@ -1,0 +1,183 @@
+// The daemon as the interface sees it: typed questions, and one picture of the situation that
+// changes by notification alone. Nothing here polls the daemon or knows Obsidian.
+import type { Question, Scope } from "../core/search";
+import type { Situation } from "../core/status";
+import { isWorking } from "../core/status";
+import type { BridgeClient } from "./client";
+import type {
+  ChangedParams,
+  Degraded,
+  DoctorResult,
+  IndexedPassage,
+  IndexStatus,
+  LinksResult,
+  Methods,
+  Progress,
+  RelatedParams,
+  ResolveParams,
+  ResolveResult,
+  SearchParams,
+  SearchResult,
+  SetResult,
+  Settings,
+  SettingsResult,
+} from "./protocol";
+
+const RESOLVE_TIMEOUT_MS = 4_000; // someone waits with the mouse button up
+const LONG_TIMEOUT_MS = 60_000; // doctor, settings that start a rebuild
+
+export class Service {
+  private index: IndexStatus | null = null;
+  private progress: Progress | null = null;
+  private degraded: readonly Degraded[] = [];
+  private readonly watchers = new Set<() => void>();
+  private readonly changeWatchers = new Set<(change: ChangedParams) => void>();
+
+  constructor(
+    readonly client: BridgeClient,
+    private readonly hasStartCommand: () => boolean,
+  ) {
+    client.watch((connection) => {
+      if (connection.kind === "ready") this.takeStatus(connection.hello.index);
+      else this.degraded = [];
+      this.announce();
+    });
+    client.listen("index/progress", (progress) => this.takeProgress(progress));
+    client.listen("index/changed", (change) => {
+      for (const watcher of this.changeWatchers) watcher(change);
+      void this.refreshStatus();
+    });
+  }
+
+  get situation(): Situation {
+    return {
+      connection: this.client.state,
+      index: this.index,
+      progress: this.progress,
+      degraded: this.degraded,
+      hasStartCommand: this.hasStartCommand(),
+    };
+  }
+
+  get ready(): boolean {
+    return this.client.state.kind === "ready";
+  }
+
+  /** Calls `watcher` whenever the situation changes; returns how to stop. */
+  watch(watcher: () => void): () => void {
+    this.watchers.add(watcher);
+    return () => this.watchers.delete(watcher);
+  }
+
+  /** Calls `watcher` when notes of the index changed; returns how to stop. */
+  watchNotes(watcher: (change: ChangedParams) => void): () => void {
+    this.changeWatchers.add(watcher);
+    return () => this.changeWatchers.delete(watcher);
+  }
+
+  async search(question: Question, typing: boolean, signal?: AbortSignal): Promise<SearchResult> {
+    const result = await this.ask("query/search", paramsOf(question, typing), signal);
+    this.degraded = result.degraded;
+    this.announce();
+    return result;
+  }
+
+  explain(question: Question): Promise<SearchResult> {
+    return this.ask("query/search", { ...paramsOf(question, false), explain: true });
+  }
+
+  related(params: RelatedParams, signal?: AbortSignal): Promise<SearchResult> {
+    return this.ask("query/related", params, signal);
+  }
+
+  resolve(params: ResolveParams): Promise<ResolveResult> {
+    return this.ask("citation/resolve", params, undefined, RESOLVE_TIMEOUT_MS);
+  }
+
+  indexed(ref: string): Promise<IndexedPassage> {
+    return this.ask("citation/indexed", { ref });
+  }
+
+  links(path: string): Promise<LinksResult> {
+    return this.ask("note/links", { path, direction: "out" });
+  }
+
+  settings(): Promise<SettingsResult> {
+    return this.ask("settings/get", {});
+  }
+
+  changeSettings(values: Partial<Settings>): Promise<SetResult> {
+    return this.ask("settings/set", { values }, undefined, LONG_TIMEOUT_MS);
+  }
+
+  doctor(): Promise<DoctorResult> {
+    return this.ask("doctor/run", {}, undefined, LONG_TIMEOUT_MS);
+  }
+
+  async rebuild(): Promise<void> {
+    await this.ask("index/rebuild", {}, undefined, LONG_TIMEOUT_MS);
+  }
+
+  async pause(): Promise<void> {
+    await this.ask("index/pause", {});
+    await this.refreshStatus();
+  }
+
+  async resume(): Promise<void> {
+    await this.ask("index/resume", {});
+    await this.refreshStatus();
+  }
+
+  async refreshStatus(): Promise<void> {
+    if (!this.ready) return;
+    try {
+      this.takeStatus(await this.ask("index/status", {}));
+    } catch (error) {
+      // The connection went away meanwhile; its own change tells that.
+      console.debug("Sidelight: no index status", error);
+      return;
+    }
+    this.announce();
+  }
+
+  private ask<M extends keyof Methods>(
+    method: M,
+    params: Methods[M]["params"],
+    signal?: AbortSignal,
+    timeoutMs?: number,
+  ): Promise<Methods[M]["result"]> {
+    return this.client.request(method, params, { signal, timeoutMs });
+  }
+
+  private takeStatus(status: IndexStatus): void {
+    this.index = status;
+    this.progress = status.progress;
+  }
+
+  private takeProgress(progress: Progress): void {
+    const finished = this.progress !== null && isWorking(this.progress) && !isWorking(progress);
+    this.progress = progress;
+    this.announce();
+    if (finished) void this.refreshStatus();
+  }
+
+  private announce(): void {
+    for (const watcher of this.watchers) watcher();
+  }
+}
+
+/** A question as the daemon wants it; the scope becomes part of the query. */
+export function paramsOf(question: Question, typing: boolean): SearchParams {
+  const { mode, limit, rerank } = question;
+  const params: SearchParams = { text: scopedText(question.text, question.scope), mode, limit };
+  if (rerank) params.rerank = true;
+  if (typing) params.typing = true;
+  return params;
+}
+
+/** The query with the scope in Obsidian's own syntax: `path:"Folder/"`. */
+export function scopedText(text: string, scope: Scope): string {
+  if (scope.kind === "vault") return text;
+  const path = scope.kind === "folder" ? `${scope.path}/` : scope.path;
+  return `${text} path:"${path}"`;
+}

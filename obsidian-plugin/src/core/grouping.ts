@@ -1,0 +1,71 @@
+// Puts the results of one answer into the groups that the sidebar shows.
+import type { Result } from "../bridge/protocol";
+
+export type Sort = "relevance" | "modified" | "name";
+
+export interface NoteGroup {
+  path: string;
+  title: string;
+  folder: string;
+  passages: Result[];
+}
+
+export interface Groups {
+  direct: NoteGroup[];
+  linked: NoteGroup[];
+}
+
+/**
+ * Groups by note in the order of first appearance, or as `sort` says; passages of one note keep
+ * the order of the answer. `modifiedAt` gives a note's modification time in milliseconds.
+ */
+export function groupResults(
+  results: readonly Result[],
+  sort: Sort,
+  modifiedAt: (path: string) => number,
+): Groups {
+  const direct = byNote(results.filter((result) => result.origin === "direct"));
+  const linked = byNote(results.filter((result) => result.origin === "linked"));
+  return { direct: sorted(direct, sort, modifiedAt), linked: sorted(linked, sort, modifiedAt) };
+}
+
+export function byNote(results: readonly Result[]): NoteGroup[] {
+  const groups = new Map<string, NoteGroup>();
+  for (const result of results) {
+    const group = groups.get(result.path);
+    if (group !== undefined) group.passages.push(result);
+    else
+      groups.set(result.path, {
+        path: result.path,
+        title: result.title || titleOf(result.path),
+        folder: folderOf(result.path),
+        passages: [result],
+      });
+  }
+  return [...groups.values()];
+}
+
+function sorted(groups: NoteGroup[], sort: Sort, modifiedAt: (path: string) => number) {
+  if (sort === "modified")
+    return groups.toSorted((a, b) => modifiedAt(b.path) - modifiedAt(a.path));
+  if (sort === "name")
+    return groups.toSorted((a, b) => a.title.localeCompare(b.title, undefined, { numeric: true }));
+  return groups;
+}
+
+/** File name without folder and without the extension of a note. */
+export function titleOf(path: string): string {
+  return path.slice(path.lastIndexOf("/") + 1).replace(/\.md$/i, "");
+}
+
+/** Folder of a path, "" for the top of the vault. */
+export function folderOf(path: string): string {
+  return path.slice(0, Math.max(path.lastIndexOf("/"), 0));
+}
+
+/** The heading path without a leading heading that only repeats the note's title. */
+export function shownHeadings(result: Pick<Result, "heading_path" | "title">): string[] {
+  const [first, ...rest] = result.heading_path;
+  if (first === undefined) return [];
+  return first === result.title ? rest : result.heading_path;
+}

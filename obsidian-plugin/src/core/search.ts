@@ -1,0 +1,146 @@
+// The state of one search box: what is typed, what is running, which answer stands.
+//
+// Knows nothing of the DOM, of sockets or of Obsidian. Rules it keeps:
+//   a search starts DEBOUNCE_MS after the last key, or at once when submitted;
+//   a newer search aborts the older one, and an older answer never replaces a newer one;
+//   the previous answer stays until the new one is there.
+import type { SearchParams, SearchResult } from "../bridge/protocol";
+import { type Failure, failureOf } from "./failure";
+
+export type Mode = NonNullable<SearchParams["mode"]>;
+export type Scope = { kind: "vault" } | { kind: "folder" | "note"; path: string };
+
+export interface Question {
+  text: string;
+  mode: Mode;
+  scope: Scope;
+  limit: number;
+  rerank: boolean;
+}
+
+export interface Answer {
+  question: Question;
+  result: SearchResult;
+}
+
+export type Phase = "empty" | "searching" | "answered" | "failed";
+
+export interface SearchState {
+  question: Question;
+  phase: Phase;
+  answer: Answer | null;
+  failure: Failure | null;
+}
+
+export interface Timers {
+  set(callback: () => void, milliseconds: number): number;
+  clear(timer: number): void;
+}
+
+/** Runs one search; rejects when `signal` aborts. */
+export type Ask = (
+  question: Question,
+  typing: boolean,
+  signal: AbortSignal,
+) => Promise<SearchResult>;
+
+// Between two keys of a fast typist lie about 100 ms; more than 120 ms is felt as a delay.
+export const DEBOUNCE_MS = 100;
+
+export class SearchSession {
+  private current: SearchState;
+  private timer: number | null = null;
+  private running: AbortController | null = null;
+
+  constructor(
+    private readonly ask: Ask,
+    private readonly timers: Timers,
+    private readonly changed: (state: SearchState) => void,
+    question: Omit<Question, "text">,
+  ) {
+    this.current = {
+      question: { ...question, text: "" },
+      phase: "empty",
+      answer: null,
+      failure: null,
+    };
+  }
+
+  get state(): SearchState {
+    return this.current;
+  }
+
+  /** A key was pressed: search after the pause. */
+  type(text: string): void {
+    if (text === this.current.question.text) return;
+    this.current = { ...this.current, question: { ...this.current.question, text } };
+    if (text.trim() === "") return this.clear();
+    this.stopTimer();
+    this.timer = this.timers.set(() => {
+      this.timer = null;
+      void this.run(true);
+    }, DEBOUNCE_MS);
+  }
+
+  /** The query is finished: search now. */
+  async submit(text = this.current.question.text): Promise<void> {
+    this.current = { ...this.current, question: { ...this.current.question, text } };
+    if (text.trim() === "") return this.clear();
+    await this.run(false);
+  }
+
+  /** Mode, scope, limit or reranking changed: search now with the same words. */
+  async change(changes: Partial<Omit<Question, "text">>): Promise<void> {
+    this.current = { ...this.current, question: { ...this.current.question, ...changes } };
+    if (this.current.question.text.trim() === "") this.changed(this.current);
+    else await this.run(false);
+  }
+
+  /** The notes or the connection changed: ask the same again, unless a search is on its way. */
+  async refresh(): Promise<void> {
+    const waiting = this.timer !== null || this.running !== null;
+    if (!waiting && this.current.question.text.trim() !== "") await this.run(false);
+  }
+
+  clear(): void {
+    this.stop();
+    const question = { ...this.current.question, text: "" };
+    this.update({ question, phase: "empty", answer: null, failure: null });
+  }
+
+  /** Ends every timer and request. */
+  stop(): void {
+    this.stopTimer();
+    this.running?.abort();
+    this.running = null;
+  }
+
+  private async run(typing: boolean): Promise<void> {
+    this.stop();
+    const { question } = this.current;
+    const controller = new AbortController();
+    this.running = controller;
+    this.update({ ...this.current, phase: "searching" });
+    try {
+      const result = await this.ask(question, typing, controller.signal);
+      if (this.running !== controller) return;
+      this.running = null;
+      const answer = { question, result };
+      this.update({ ...this.current, phase: "answered", answer, failure: null });
+    } catch (error) {
+      if (this.running !== controller) return;
+      this.running = null;
+      this.update({ ...this.current, phase: "failed", failure: failureOf(error) });
+    }
+  }
+
+  private stopTimer(): void {
+    if (this.timer !== null) this.timers.clear(this.timer);
+    this.timer = null;
+  }
+
+  private update(state: SearchState): void {
+    this.current = state;
+    this.changed(state);
+  }
+}

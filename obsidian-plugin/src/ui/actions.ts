@@ -1,0 +1,132 @@
+// What a person can do with a passage, the same in every list: one host for all views.
+import { type Component, Keymap, Menu, Notice, type UserEvent } from "obsidian";
+import type { Result } from "../bridge/protocol";
+import { failureOf, inOneLine } from "../core/failure";
+import { t } from "../core/i18n";
+import { openNote, openResult } from "./openPassage";
+import { copyQuotation, insertLink, linkTo } from "./linking";
+import { IndexedModal, WhyModal } from "./modals";
+import type { Context } from "./context";
+import type { ResultListHost } from "./resultList";
+
+export interface ActionOptions {
+  /** Name under which the core plugin "Page preview" knows the view. */
+  source: string;
+  owner: Component;
+  gone: (result: Result) => void;
+  leave: () => void;
+  opened?: () => void;
+  moreOfNote?: (path: string) => void;
+}
+
+/** The actions of a result list. */
+export function actionsFor(context: Context, options: ActionOptions): ResultListHost {
+  const { app, service } = context;
+  const open = async (result: Result, event: UserEvent): Promise<void> => {
+    options.opened?.();
+    const pane = Keymap.isModEvent(event);
+    const outcome = await openResult(app, service, result, pane === true ? "tab" : pane);
+    if (outcome.opened === "gone") options.gone(result);
+  };
+  const host: ResultListHost = {
+    open: (result, event) => run(open(result, event)),
+    openSeed: (result, event) => {
+      const link = result.graph_provenance;
+      if (link === null) return;
+      const pane = Keymap.isModEvent(event);
+      run(openNote(app, link.seed_path, link.link_line, pane === true ? "tab" : pane));
+    },
+    openNote: (path, event) => {
+      const pane = Keymap.isModEvent(event);
+      run(openNote(app, path, null, pane === true ? "tab" : pane));
+    },
+    insert: (result) => void insertLink(app, result),
+    copy: (result) => run(copyQuotation(app, result)),
+    showIndexed: (result) => new IndexedModal(context, result).open(),
+    menu: (result, at) => showMenu(context, options, host, result, at),
+    preview: (result, target, event) => {
+      const { start_line: line } = result.citation;
+      app.workspace.trigger("hover-link", {
+        event,
+        source: options.source,
+        hoverParent: options.owner,
+        targetEl: target,
+        linktext: result.path,
+        sourcePath: "",
+        state: line === null ? undefined : { scroll: line - 1 },
+      });
+    },
+    dragText: (result) => linkTo(app, result, ""),
+    leave: options.leave,
+  };
+  return host;
+}
+
+function showMenu(
+  context: Context,
+  options: ActionOptions,
+  host: ResultListHost,
+  result: Result,
+  at: MouseEvent | HTMLElement,
+): void {
+  const menu = new Menu();
+  const { app, service } = context;
+  menu.addItem((item) =>
+    item
+      .setTitle(t("menu.openTab"))
+      .setIcon("file-plus")
+      .onClick(() => run(openResult(app, service, result, "tab"))),
+  );
+  menu.addItem((item) =>
+    item
+      .setTitle(t("menu.openSplit"))
+      .setIcon("separator-vertical")
+      .onClick(() => run(openResult(app, service, result, "split"))),
+  );
+  menu.addSeparator();
+  menu.addItem((item) =>
+    item
+      .setTitle(t("menu.insertLink"))
+      .setIcon("link")
+      .onClick(() => host.insert(result)),
+  );
+  menu.addItem((item) =>
+    item
+      .setTitle(t("menu.copyCitation"))
+      .setIcon("quote")
+      .onClick(() => host.copy(result)),
+  );
+  menu.addSeparator();
+  menu.addItem((item) =>
+    item
+      .setTitle(t("menu.why"))
+      .setIcon("help-circle")
+      .onClick(() => new WhyModal(context, result).open()),
+  );
+  menu.addItem((item) =>
+    item
+      .setTitle(t("menu.indexed"))
+      .setIcon("file-diff")
+      .onClick(() => host.showIndexed(result)),
+  );
+  const { moreOfNote } = options;
+  if (moreOfNote !== undefined)
+    menu.addItem((item) =>
+      item
+        .setTitle(t("menu.thisNote"))
+        .setIcon("file-search")
+        .onClick(() => moreOfNote(result.path)),
+    );
+  if (at instanceof HTMLElement || !("clientX" in at)) {
+    const box = at.getBoundingClientRect();
+    menu.showAtPosition({ x: box.left, y: box.bottom }, at.ownerDocument);
+  } else menu.showAtMouseEvent(at);
+}
+
+/** Runs something that a click began; what goes wrong is told, never swallowed. */
+export function run(work: Promise<unknown>): void {
+  work.catch((error: unknown) => {
+    console.error("Sidelight:", error);
+    new Notice(inOneLine(failureOf(error)));
+  });
+}

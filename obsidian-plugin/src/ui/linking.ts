@@ -1,0 +1,57 @@
+// Links to passages in the user's own notes; only ever written on request.
+import { type App, type Editor, MarkdownView, Notice, TFile } from "obsidian";
+import type { Result } from "../bridge/protocol";
+import { t } from "../core/i18n";
+import { asList, asQuotation, plainWikilink, subpathFor } from "../core/links";
+
+type Linked = Pick<Result, "path" | "heading_path" | "citation">;
+
+/** A link to a passage as the user's settings want links, seen from the note `sourcePath`. */
+export function linkTo(app: App, result: Linked, sourcePath: string): string {
+  const file = app.vault.getAbstractFileByPath(result.path);
+  if (!(file instanceof TFile)) return plainWikilink(result.path, "");
+  const cache = app.metadataCache.getFileCache(file);
+  const blocks = Object.values(cache?.blocks ?? {}).map(({ id, position }) => ({
+    id,
+    startLine: position.start.line + 1,
+    endLine: position.end.line + 1,
+  }));
+  const headings = (cache?.headings ?? []).map(({ heading, position }) => ({
+    text: heading,
+    line: position.start.line + 1,
+  }));
+  const subpath = subpathFor(result.citation, result.heading_path, blocks, headings);
+  return app.fileManager.generateMarkdownLink(file, sourcePath, subpath);
+}
+
+/** Inserts a link at the cursor of the last active editor; says so where there is none. */
+export function insertLink(app: App, result: Linked): boolean {
+  const target = lastEditor(app);
+  if (target === null) {
+    new Notice(t("insert.noEditor"));
+    return false;
+  }
+  const link = linkTo(app, result, target.path);
+  target.editor.replaceSelection(link);
+  new Notice(t("insert.done", { link }));
+  return true;
+}
+
+export function lastEditor(app: App): { editor: Editor; path: string } | null {
+  const view = app.workspace.getMostRecentLeaf()?.view;
+  if (!(view instanceof MarkdownView) || view.file === null) return null;
+  return view.getMode() === "source" ? { editor: view.editor, path: view.file.path } : null;
+}
+
+export async function copyQuotation(app: App, result: Result): Promise<void> {
+  await copy(asQuotation(result, linkTo(app, result, "")));
+}
+
+export async function copyList(app: App, query: string, results: readonly Result[]): Promise<void> {
+  await copy(asList(query, results, (result) => linkTo(app, result, "")));
+}
+
+export async function copy(text: string): Promise<void> {
+  await navigator.clipboard.writeText(text);
+  new Notice(t("copy.done"));
+}

@@ -1,0 +1,218 @@
+// From a result to the live lines in an editor: resolve again, open, select, scroll.
+//
+// The citation of an answer is as old as the answer. At click time the daemon is asked again,
+// with the editor's unsaved text where the note is open, and nothing is selected whose text
+// is not the passage: a doubtful line is worse than none.
+import { type App, MarkdownView, Notice, type PaneType, TFile, type WorkspaceLeaf } from "obsidian";
+import type { Citation, ResolveResult, Result } from "../bridge/protocol";
+import type { Service } from "../bridge/service";
+import { BridgeFailure, failureOf, inOneLine } from "../core/failure";
+import { t } from "../core/i18n";
+import { linesOf, placeOf, sameLines, textAt } from "../core/positions";
+
+export type Opened = "selected" | "opened" | "gone" | "failed";
+
+export interface OpenOutcome {
+  opened: Opened;
+  citation: Citation | null;
+  path: string;
+}
+
+// The bridge takes frames of 1 MiB; what JSON adds by escaping is unknown beforehand.
+const MAX_BUFFER_BYTES = 900_000;
+
+/** Opens a result at its live lines. `pane` asks for a new tab, split or window. */
+export async function openResult(
+  app: App,
+  service: Service,
+  result: Pick<Result, "ref" | "path" | "text" | "citation">,
+  pane: PaneType | false = false,
+): Promise<OpenOutcome> {
+  const resolved = await resolveNow(app, service, result);
+  if (resolved === null) return { opened: "failed", citation: null, path: result.path };
+  const { citation, path, text } = resolved;
+  const file = app.vault.getFileByPath(path);
+  if (file === null) {
+    new Notice(t("open.missing", { path }));
+    return { opened: "failed", citation, path };
+  }
+  if (citation.status === "unresolvable") {
+    new Notice(t("open.gone"));
+    return { opened: "gone", citation, path };
+  }
+  const shown = await showFile(app, file, pane);
+  const selected = shown !== null && (await select(shown, citation, text));
+  return { opened: selected ? "selected" : "opened", citation, path };
+}
+
+/** Opens a note without a citation, at a line if one is known. */
+export async function openNote(
+  app: App,
+  path: string,
+  line: number | null,
+  pane: PaneType | false = false,
+): Promise<void> {
+  const file = app.vault.getFileByPath(path);
+  if (file === null) {
+    new Notice(t("open.missing", { path }));
+    return;
+  }
+  const leaf = await showFile(app, file, pane);
+  if (leaf === null || line === null) return;
+  const { view } = leaf;
+  if (!(view instanceof MarkdownView)) return;
+  if (view.getMode() === "preview") view.setEphemeralState({ line: line - 1 });
+  else selectLines(view, { kind: "lines", start_line: line, end_line: line, columns: null });
+}
+
+/** The unsaved text of an open note, or null if every editor shows what is on disk. */
+export async function unsavedText(app: App, file: TFile): Promise<string | null> {
+  const onDisk = await app.vault.read(file);
+  for (const view of viewsOf(app, file.path)) {
+    const shown = view.getViewData();
+    if (!sameLines(shown, onDisk)) return shown;
+  }
+  return null;
+}
+
+async function resolveNow(
+  app: App,
+  service: Service,
+  result: Pick<Result, "ref" | "path" | "text" | "citation">,
+): Promise<ResolveResult | null> {
+  const file = app.vault.getFileByPath(result.path);
+  try {
+    const buffer = file === null ? null : await bufferFor(app, file);
+    return await service.resolve(
+      buffer === null ? { ref: result.ref } : { ref: result.ref, buffer },
+    );
+  } catch (error) {
+    const failure = failureOf(error);
+    const unreachable = ["BRIDGE_UNAVAILABLE", "TIMEOUT"].includes(failure.code);
+    if (error instanceof BridgeFailure && unreachable && file !== null)
+      return checkedHere(app, file, result);
+    new Notice(inOneLine(failure));
+    return null;
+  }
+}
+
+async function bufferFor(app: App, file: TFile): Promise<string | null> {
+  const buffer = await unsavedText(app, file);
+  if (buffer === null) return null;
+  const bytes = new TextEncoder().encode(JSON.stringify(buffer)).length;
+  if (bytes <= MAX_BUFFER_BYTES) return buffer;
+  // Too long to send: have Obsidian write it, then the file says the same.
+  for (const view of viewsOf(app, file.path)) await view.save();
+  return null;
+}
+
+// Without the daemon only one thing is certain: whether the passage's own text still stands
+// where the answer saw it.
+async function checkedHere(
+  app: App,
+  file: TFile,
+  { path, text, citation }: Pick<Result, "path" | "text" | "citation">,
+): Promise<ResolveResult | null> {
+  const lines = linesOf((await unsavedText(app, file)) ?? (await app.vault.read(file)));
+  const place = placeOf(citation, lines);
+  const holds = place === null || sameLines(textAt(place, lines), text);
+  if (!holds) new Notice(t("open.unchecked"));
+  const where = holds ? citation : { ...citation, start_line: null, end_line: null };
+  return { path, citation: where, text, why: "" };
+}
+
+function viewsOf(app: App, path: string): MarkdownView[] {
+  const views: MarkdownView[] = [];
+  app.workspace.iterateAllLeaves(({ view }) => {
+    if (view instanceof MarkdownView && view.file?.path === path) views.push(view);
+  });
+  return views;
+}
+
+// An open note is shown where it is, also in another window; else in the last active pane.
+async function showFile(
+  app: App,
+  file: TFile,
+  pane: PaneType | false,
+): Promise<WorkspaceLeaf | null> {
+  const open = pane === false ? leafOf(app, file.path) : null;
+  const leaf = open ?? app.workspace.getLeaf(pane);
+  if (open === null) await leaf.openFile(file, { active: true });
+  app.workspace.setActiveLeaf(leaf, { focus: true });
+  await app.workspace.revealLeaf(leaf);
+  return leaf;
+}
+
+function leafOf(app: App, path: string): WorkspaceLeaf | null {
+  const recent = app.workspace.getMostRecentLeaf();
+  if (recent !== null && pathOf(recent) === path) return recent;
+  let found: WorkspaceLeaf | null = null;
+  app.workspace.iterateAllLeaves((leaf) => {
+    if (found === null && pathOf(leaf) === path && leaf.view.getViewType() !== "outline")
+      found = leaf;
+  });
+  return found;
+}
+
+function pathOf(leaf: WorkspaceLeaf): string | null {
+  const { view } = leaf;
+  if (view instanceof MarkdownView) return view.file?.path ?? null;
+  const state = leaf.getViewState();
+  // A canvas, or a note whose tab was not yet opened since the start.
+  const opensFile = state.type === "canvas" || state.type === "markdown";
+  return opensFile && typeof state.state?.file === "string" ? state.state.file : null;
+}
+
+async function select(leaf: WorkspaceLeaf, citation: Citation, text: string): Promise<boolean> {
+  if (leaf.isDeferred) await leaf.loadIfDeferred();
+  const { view } = leaf;
+  if (!(view instanceof MarkdownView))
+    return citation.kind === "canvas" && selectNode(view, citation);
+  if (view.getMode() === "preview") return scrollReadingView(view, citation, text);
+  const place = placeOf(citation, view.editor);
+  if (place === null || !isPassage(textAt(place, view.editor), text, citation)) {
+    if (citation.start_line !== null) new Notice(t("open.unchecked"));
+    return false;
+  }
+  return selectLines(view, citation);
+}
+
+function selectLines(view: MarkdownView, citation: Parameters<typeof placeOf>[0]): boolean {
+  const place = placeOf(citation, view.editor);
+  if (place === null) return false;
+  view.editor.setSelection(place.from, place.to);
+  view.editor.scrollIntoView(place, true);
+  view.editor.focus();
+  return true;
+}
+
+function scrollReadingView(view: MarkdownView, citation: Citation, text: string): boolean {
+  const lines = linesOf(view.getViewData());
+  const place = placeOf(citation, lines);
+  if (place === null || !isPassage(textAt(place, lines), text, citation)) return false;
+  // Obsidian's own way of reaching a line in reading view; it also flashes it.
+  view.setEphemeralState({ line: place.from.line });
+  return true;
+}
+
+// The text the daemon found and the text the editor shows at those lines must be the same.
+function isPassage(shown: string, text: string, citation: Citation): boolean {
+  return text === "" || citation.kind === "property" || sameLines(shown.trim(), text.trim());
+}
+
+// Canvas has no public way to select a node; where its inner form is not as known, the canvas
+// is open and that is all.
+function selectNode(view: unknown, citation: Citation): boolean {
+  const canvas = (view as { canvas?: CanvasLike }).canvas;
+  const node = citation.node === null ? undefined : canvas?.nodes?.get(citation.node);
+  if (canvas === undefined || node === undefined) return false;
+  canvas.selectOnly?.(node);
+  canvas.zoomToSelection?.();
+  return true;
+}
+
+interface CanvasLike {
+  nodes?: Map<string, unknown>;
+  selectOnly?(node: unknown): void;
+  zoomToSelection?(): void;
+}

@@ -1,0 +1,96 @@
+// A switcher that takes a query and shows cited passages right there.
+import { Keymap, setIcon, SuggestModal } from "obsidian";
+import type { Result } from "../bridge/protocol";
+import { BridgeFailure, failureOf, inOneLine } from "../core/failure";
+import { shownHeadings } from "../core/grouping";
+import { t } from "../core/i18n";
+import { lineRange } from "../core/links";
+import { DEBOUNCE_MS } from "../core/search";
+import { segmentsOf } from "../core/segments";
+import { run } from "./actions";
+import type { Context } from "./context";
+import { insertLink } from "./linking";
+import { openResult } from "./openPassage";
+
+const LIMIT = 12;
+
+export class QuickSearchModal extends SuggestModal<Result> {
+  private running: AbortController | null = null;
+
+  constructor(private readonly context: Context) {
+    super(context.app);
+    this.limit = LIMIT;
+    this.modalEl.addClass("sidelight-quick");
+    this.setPlaceholder(t("search.placeholder"));
+    this.setInstructions([
+      { command: "↑↓", purpose: t("quick.move") },
+      { command: "↵", purpose: t("quick.open") },
+      { command: "ctrl ↵", purpose: t("quick.openTab") },
+      { command: "alt ↵", purpose: t("quick.insert") },
+    ]);
+    this.scope.register(["Mod"], "Enter", (event) => this.choose(event));
+    this.scope.register(["Alt"], "Enter", (event) => this.choose(event));
+  }
+
+  override async getSuggestions(query: string): Promise<Result[]> {
+    this.running?.abort();
+    const controller = new AbortController();
+    this.running = controller;
+    if (query.trim() === "") return [];
+    await new Promise((resolve) => window.setTimeout(resolve, DEBOUNCE_MS));
+    if (controller.signal.aborted) return [];
+    const { settings, service } = this.context;
+    const question = {
+      text: query,
+      mode: settings.mode,
+      scope: { kind: "vault" } as const,
+      limit: LIMIT,
+      rerank: settings.rerank,
+    };
+    try {
+      const { results } = await service.search(question, true, controller.signal);
+      this.emptyStateText = t("noEvidence.title");
+      return results;
+    } catch (error) {
+      if (!(error instanceof BridgeFailure && error.code === "CANCELLED"))
+        this.emptyStateText = inOneLine(failureOf(error));
+      return [];
+    }
+  }
+
+  override renderSuggestion(result: Result, el: HTMLElement): void {
+    el.addClass("mod-complex");
+    const content = el.createDiv({ cls: "suggestion-content" });
+    const title = content.createDiv({ cls: "suggestion-title" });
+    title.createSpan({ text: result.title });
+    const headings = shownHeadings(result);
+    if (headings.length > 0)
+      title.createSpan({ cls: "sidelight-folder", text: headings.join(" › ") });
+    const note = content.createDiv({ cls: "suggestion-note" });
+    for (const { text, marked } of segmentsOf(result.snippet.text, result.snippet.highlights))
+      if (marked) note.createSpan({ cls: "suggestion-highlight", text });
+      else note.appendText(text);
+    const aux = el.createDiv({ cls: "suggestion-aux" });
+    aux.createSpan({ cls: "suggestion-flair", text: lineRange(result.citation) });
+    if (result.citation.status !== "fresh") setIcon(aux.createSpan(), "pencil-line");
+  }
+
+  override onChooseSuggestion(result: Result, event: MouseEvent | KeyboardEvent): void {
+    if (event.altKey && !event.ctrlKey && !event.metaKey) {
+      insertLink(this.app, result);
+      return;
+    }
+    const pane = Keymap.isModEvent(event);
+    run(openResult(this.app, this.context.service, result, pane === true ? "tab" : pane));
+  }
+
+  override onClose(): void {
+    this.running?.abort();
+    super.onClose();
+  }
+
+  private choose(event: KeyboardEvent): boolean {
+    if (!event.isComposing) this.selectActiveSuggestion(event);
+    return false;
+  }
+}

@@ -1,0 +1,196 @@
+// Passages related to the active note or to the section under the cursor, following the editor.
+import { ItemView, MarkdownView, setIcon, type TFile, type WorkspaceLeaf } from "obsidian";
+import type { Result, SearchResult } from "../bridge/protocol";
+import { failureOf, inOneLine } from "../core/failure";
+import { groupResults, titleOf } from "../core/grouping";
+import { t } from "../core/i18n";
+import { isUnlinked, sectionLine } from "../core/related";
+import { bannersFor } from "../core/status";
+import { actionsFor } from "./actions";
+import { reasonText } from "./answers";
+import { performBannerAction } from "./bannerActions";
+import { Banners } from "./banners";
+import { type Context, ICON, RELATED_VIEW } from "./context";
+import { ResultList } from "./resultList";
+
+// The cursor rests this long in a section before its neighbours are looked up.
+const FOLLOW_MS = 400;
+const LIMIT = 15;
+
+export class RelatedView extends ItemView {
+  private list: ResultList | null = null;
+  private banners: Banners | null = null;
+  private heading: HTMLElement | null = null;
+  private message: HTMLElement | null = null;
+  private timer: number | null = null;
+  private asked = "";
+  private bySection = true;
+  private running: AbortController | null = null;
+
+  constructor(
+    leaf: WorkspaceLeaf,
+    private readonly context: Context,
+  ) {
+    super(leaf);
+    this.icon = ICON;
+    this.navigation = false;
+  }
+
+  override getViewType(): string {
+    return RELATED_VIEW;
+  }
+
+  override getDisplayText(): string {
+    return t("view.related");
+  }
+
+  override async onOpen(): Promise<void> {
+    this.draw();
+    const { workspace } = this.app;
+    this.registerEvent(workspace.on("active-leaf-change", () => this.follow()));
+    this.registerEvent(workspace.on("file-open", () => this.follow()));
+    this.registerEvent(workspace.on("editor-change", () => this.follow()));
+    // The editor tells nobody that its cursor moved: keys and clicks in it do.
+    this.registerDomEvent(activeDocument, "selectionchange", () => this.follow());
+    this.register(
+      this.context.service.watch(() => {
+        this.banners?.render(bannersFor(this.context.service.situation));
+        if (this.context.service.ready) this.follow();
+      }),
+    );
+    this.register(
+      this.context.service.watchNotes(() => {
+        this.asked = "";
+        this.follow();
+      }),
+    );
+    this.banners?.render(bannersFor(this.context.service.situation));
+    this.follow();
+  }
+
+  override async onClose(): Promise<void> {
+    this.running?.abort();
+    if (this.timer !== null) window.clearTimeout(this.timer);
+    this.contentEl.empty();
+  }
+
+  settingsChanged(): void {
+    this.asked = "";
+    this.follow();
+  }
+
+  languageChanged(): void {
+    this.draw();
+    this.settingsChanged();
+  }
+
+  private draw(): void {
+    const { contentEl, context } = this;
+    contentEl.empty();
+    contentEl.addClass("sidelight-view");
+    const bar = contentEl
+      .createDiv({ cls: "nav-header" })
+      .createDiv({ cls: "nav-buttons-container" });
+    const toggle = (icon: string, label: string, active: boolean, set: (on: boolean) => void) => {
+      const el = bar.createEl("button", { cls: "clickable-icon nav-action-button" });
+      setIcon(el, icon);
+      el.setAttribute("aria-label", label);
+      el.setAttribute("aria-pressed", String(active));
+      el.toggleClass("is-active", active);
+      el.addEventListener("click", () => {
+        const on = !el.hasClass("is-active");
+        el.toggleClass("is-active", on);
+        el.setAttribute("aria-pressed", String(on));
+        set(on);
+        this.asked = "";
+        this.follow();
+      });
+    };
+    toggle("heading", t("related.bySection"), this.bySection, (on) => (this.bySection = on));
+    toggle("unlink", t("related.hideLinked"), context.settings.relatedHideLinked, (on) => {
+      context.settings.relatedHideLinked = on;
+      void context.saveSettings();
+    });
+    this.banners = new Banners(contentEl.createDiv(), (action) =>
+      performBannerAction(context, action),
+    );
+    this.heading = contentEl.createDiv({ cls: "sidelight-info" });
+    const answer = contentEl.createDiv({ cls: "search-result-container sidelight-answer" });
+    this.message = answer.createDiv({ cls: "sidelight-note" });
+    const actions = actionsFor(context, {
+      source: RELATED_VIEW,
+      owner: this,
+      gone: (result) => this.list?.markGone(result.ref),
+      leave: () => undefined,
+    });
+    this.list = new ResultList(answer.createDiv(), actions, this);
+  }
+
+  private follow(): void {
+    if (this.timer !== null) window.clearTimeout(this.timer);
+    this.timer = window.setTimeout(() => {
+      this.timer = null;
+      void this.update();
+    }, FOLLOW_MS);
+  }
+
+  private async update(): Promise<void> {
+    const target = this.target();
+    if (target === null) return this.say(t("related.noNote"), "");
+    if (!this.context.service.ready || !this.contentEl.isShown()) return;
+    const { file, line, section } = target;
+    const key = `${file.path}:${line ?? ""}`;
+    if (key === this.asked) return;
+    this.asked = key;
+    this.running?.abort();
+    const controller = new AbortController();
+    this.running = controller;
+    try {
+      const params = { path: file.path, limit: LIMIT, ...(line === null ? {} : { line }) };
+      const result = await this.context.service.related(params, controller.signal);
+      if (this.running === controller) this.show(result, file, section);
+    } catch (error) {
+      if (this.running !== controller) return;
+      this.asked = "";
+      this.say(inOneLine(failureOf(error)), titleOf(file.path));
+    }
+  }
+
+  // The note that is being read or written, and the section under its cursor.
+  private target(): { file: TFile; line: number | null; section: string } | null {
+    const view = this.app.workspace.getMostRecentLeaf()?.view;
+    const file = view instanceof MarkdownView ? view.file : this.app.workspace.getActiveFile();
+    if (file === null || file.extension !== "md") return null;
+    if (!(view instanceof MarkdownView) || !this.bySection)
+      return { file, line: null, section: "" };
+    const headings = (this.app.metadataCache.getFileCache(file)?.headings ?? []).map((entry) => ({
+      text: entry.heading,
+      line: entry.position.start.line + 1,
+    }));
+    const cursor = view.getMode() === "source" ? view.editor.getCursor().line + 1 : 1;
+    const { line, text } = sectionLine(headings, cursor);
+    return { file, line, section: text };
+  }
+
+  private show(result: SearchResult, file: TFile, section: string): void {
+    const shown = this.wanted(result.results, file);
+    const title = section === "" ? titleOf(file.path) : `${titleOf(file.path)} › ${section}`;
+    const nothing = result.reasons.map(reasonText).join(" ") || t("related.nothing");
+    this.say(shown.length === 0 ? nothing : "", title);
+    const groups = groupResults(shown, "relevance", () => 0);
+    this.list?.render(groups, this.context.settings);
+  }
+
+  private wanted(results: readonly Result[], file: TFile): Result[] {
+    if (!this.context.settings.relatedHideLinked) return [...results];
+    const linked = this.app.metadataCache.resolvedLinks[file.path] ?? {};
+    return results.filter((result) => isUnlinked(result, linked));
+  }
+
+  private say(message: string, title: string): void {
+    this.heading?.setText(title === "" ? "" : t("related.to", { note: title }));
+    this.message?.setText(message);
+    this.message?.toggle(message !== "");
+    if (message !== "") this.list?.render({ direct: [], linked: [] }, this.context.settings);
+  }
+}

@@ -1,0 +1,376 @@
+// Draws groups of passages and carries the keyboard through them.
+//
+// Uses the class names of Obsidian's own search results, so that every theme fits; what is ours
+// has the prefix `sidelight-`. All note text enters the page as text, never as markup.
+import { type Component, Keymap, setIcon, setTooltip, type UserEvent } from "obsidian";
+import type { Result } from "../bridge/protocol";
+import { channelsOf, citationInWords, matchedNames } from "../core/explain";
+import { type Groups, type NoteGroup, shownHeadings, titleOf } from "../core/grouping";
+import { t } from "../core/i18n";
+import { lineRange } from "../core/links";
+import { sameWordsIn, segmentsOf } from "../core/segments";
+
+export interface ResultListHost {
+  /** Opens a passage; `event` says in which pane. */
+  open(result: Result, event: UserEvent): void;
+  openSeed(result: Result, event: UserEvent): void;
+  openNote(path: string, event: UserEvent): void;
+  insert(result: Result): void;
+  copy(result: Result): void;
+  showIndexed(result: Result): void;
+  menu(result: Result, event: MouseEvent | HTMLElement): void;
+  preview(result: Result, target: HTMLElement, event: MouseEvent): void;
+  dragText(result: Result): string;
+  /** The keyboard leaves the list at its top. */
+  leave(): void;
+}
+
+export interface ListOptions {
+  fullPassages: boolean;
+  showChannels: boolean;
+}
+
+interface Row {
+  el: HTMLElement;
+  key: string;
+  group: string;
+  result: Result | null; // null: the header of a note
+}
+
+export class ResultList {
+  private rows: Row[] = [];
+  private groups: Groups = { direct: [], linked: [] };
+  private options: ListOptions = { fullPassages: false, showChannels: true };
+  private readonly collapsed = new Set<string>();
+  private readonly gone = new Set<string>();
+
+  constructor(
+    private readonly container: HTMLElement,
+    private readonly host: ResultListHost,
+    owner: Component,
+  ) {
+    container.addClass("sidelight-results");
+    container.setAttribute("role", "tree");
+    container.setAttribute("aria-label", t("results.label"));
+    owner.registerDomEvent(container, "keydown", (event) => this.onKey(event));
+  }
+
+  get isEmpty(): boolean {
+    return this.rows.length === 0;
+  }
+
+  /** Draws the groups; focus, collapsed notes and scroll position stay where they were. */
+  render(groups: Groups, options: ListOptions): void {
+    const focused = this.focusedRow()?.key;
+    const scroll = this.container.scrollTop;
+    this.groups = groups;
+    this.options = options;
+    this.rows = [];
+    this.container.empty();
+    for (const group of groups.direct) this.drawGroup(this.container, group, "direct");
+    if (groups.linked.length > 0) {
+      const title = this.container.createDiv({ cls: "sidelight-part" });
+      title.createSpan({ text: t("results.linked") });
+      setTooltip(title, t("results.linked.tip"));
+      for (const group of groups.linked) this.drawGroup(this.container, group, "linked");
+    }
+    this.container.scrollTop = scroll;
+    const again = this.rows.find((row) => row.key === focused);
+    if (again !== undefined) again.el.focus({ preventScroll: true });
+    this.setTabStop(again ?? this.rows[0]);
+  }
+
+  /** Puts the keyboard on the first row; false if there is none. */
+  focusFirst(): boolean {
+    const first = this.visibleRows().find((row) => row.result !== null) ?? this.rows[0];
+    if (first === undefined) return false;
+    this.focus(first);
+    return true;
+  }
+
+  firstResult(): Result | null {
+    return this.rows.find((row) => row.result !== null)?.result ?? null;
+  }
+
+  get allCollapsed(): boolean {
+    const groups = [...this.groups.direct, ...this.groups.linked];
+    return groups.length > 0 && groups.every((group) => this.collapsed.has(group.path));
+  }
+
+  setAllCollapsed(collapsed: boolean): void {
+    this.collapsed.clear();
+    if (collapsed)
+      for (const group of [...this.groups.direct, ...this.groups.linked])
+        this.collapsed.add(group.path);
+    this.render(this.groups, this.options);
+  }
+
+  /** Shows that a passage was not found any more when it was opened. */
+  markGone(ref: string): void {
+    this.gone.add(ref);
+    this.render(this.groups, this.options);
+  }
+
+  forgetGone(): void {
+    this.gone.clear();
+  }
+
+  private drawGroup(parent: HTMLElement, group: NoteGroup, part: string): void {
+    const key = `${part}:${group.path}`;
+    const isCollapsed = this.collapsed.has(group.path);
+    const item = parent.createDiv({ cls: "tree-item search-result" });
+    item.toggleClass("is-collapsed", isCollapsed);
+    const self = item.createDiv({ cls: "tree-item-self search-result-file-title is-clickable" });
+    self.setAttribute("role", "treeitem");
+    self.setAttribute("aria-level", "1");
+    self.setAttribute("aria-expanded", String(!isCollapsed));
+    self.tabIndex = -1;
+    const arrow = self.createDiv({ cls: "tree-item-icon collapse-icon" });
+    arrow.toggleClass("is-collapsed", isCollapsed);
+    setIcon(arrow, "right-triangle");
+    const name = self.createDiv({ cls: "tree-item-inner" });
+    name.createSpan({ cls: "sidelight-title", text: group.title });
+    if (group.folder !== "") name.createSpan({ cls: "sidelight-folder", text: group.folder });
+    setTooltip(name, group.path);
+    const outer = self.createDiv({ cls: "tree-item-flair-outer" });
+    outer.createSpan({ cls: "tree-item-flair", text: String(group.passages.length) });
+    self.addEventListener("click", (event) => {
+      if (Keymap.isModEvent(event) !== false) this.host.openNote(group.path, event);
+      else this.toggle(group.path);
+    });
+    this.rows.push({ el: self, key, group: group.path, result: null });
+    if (isCollapsed) return;
+    const matches = item.createDiv({ cls: "search-result-file-matches" });
+    matches.setAttribute("role", "group");
+    for (const result of group.passages) this.drawPassage(matches, group, result, key);
+  }
+
+  private drawPassage(parent: HTMLElement, group: NoteGroup, result: Result, key: string): void {
+    const el = parent.createDiv({ cls: "search-result-file-match sidelight-passage" });
+    el.setAttribute("role", "treeitem");
+    el.setAttribute("aria-level", "2");
+    el.dataset.ref = result.ref;
+    el.tabIndex = -1;
+    el.draggable = true;
+    if (result.graph_provenance !== null) this.drawProvenance(el, result);
+    const headings = shownHeadings(result);
+    if (headings.length > 0) drawHeadings(el, headings);
+    this.drawText(el, result);
+    this.drawFooter(el, result);
+    this.listen(el, result);
+    this.rows.push({ el, key: `${key}#${result.ref}`, group: group.path, result });
+  }
+
+  private drawProvenance(el: HTMLElement, result: Result): void {
+    const link = result.graph_provenance;
+    if (link === null) return;
+    const line = el.createDiv({ cls: "sidelight-provenance" });
+    setIcon(line.createSpan({ cls: "sidelight-icon" }), "link");
+    const words = line.createSpan();
+    words.createSpan({ text: `${t("via.before")} ` });
+    words.createSpan({ cls: "sidelight-link", text: link.link });
+    words.createSpan({ text: ` ${t("via.in")} ` });
+    const seed = words.createEl("a", { cls: "sidelight-seed", text: titleOf(link.seed_path) });
+    seed.setAttribute("role", "link");
+    if (link.link_line !== null)
+      words.createSpan({ text: t("via.line", { line: String(link.link_line) }) });
+    setTooltip(seed, t("via.open", { path: link.seed_path }));
+    seed.addEventListener("click", (event) => {
+      event.stopPropagation();
+      this.host.openSeed(result, event);
+    });
+  }
+
+  private drawText(el: HTMLElement, result: Result): void {
+    const { text, highlights } = result.snippet;
+    const full = this.options.fullPassages && result.text !== "";
+    const shown = full ? result.text : text;
+    const marks = full ? sameWordsIn(result.text, text, highlights) : highlights;
+    const snippet = el.createDiv({ cls: "sidelight-snippet" });
+    snippet.setAttribute("dir", "auto");
+    if (shown.trim() === "") {
+      snippet.createSpan({ cls: "sidelight-quiet", text: t("result.noText") });
+      return;
+    }
+    for (const segment of segmentsOf(shown, marks))
+      if (segment.marked)
+        snippet.createSpan({ cls: "search-result-file-matched-text", text: segment.text });
+      else snippet.appendText(segment.text);
+  }
+
+  private drawFooter(el: HTMLElement, result: Result): void {
+    const footer = el.createDiv({ cls: "sidelight-footer" });
+    const lines = lineRange(result.citation);
+    if (lines !== "") footer.createSpan({ cls: "sidelight-lines", text: lines });
+    this.drawBadge(footer, result);
+    const matched = matchedNames(result);
+    if (matched.length > 0) {
+      const names = footer.createSpan({ cls: "sidelight-matched", text: matched.join(" · ") });
+      setTooltip(names, t("result.matched", { names: matched.join(t("list.comma")) }));
+    }
+    if (this.options.showChannels) {
+      const channels = channelsOf(result)
+        .filter(({ channel }) => channel !== "metadata" || matched.length === 0)
+        .map(({ label }) => label);
+      if (channels.length > 0) {
+        const found = footer.createSpan({
+          cls: "sidelight-channels",
+          text: channels.join(" · "),
+        });
+        setTooltip(found, t("result.channels", { channels: channels.join(t("list.comma")) }));
+      }
+    }
+    const more = footer.createDiv({ cls: "clickable-icon sidelight-more" });
+    setIcon(more, "more-horizontal");
+    more.setAttribute("aria-label", t("result.more"));
+    more.addEventListener("click", (event) => {
+      event.stopPropagation();
+      this.host.menu(result, event);
+    });
+  }
+
+  private drawBadge(footer: HTMLElement, result: Result): void {
+    const isGone = this.gone.has(result.ref);
+    const { status, match } = result.citation;
+    const kind = isGone
+      ? "gone"
+      : status === "fresh"
+        ? "fresh"
+        : match === "similar"
+          ? "similar"
+          : "changed";
+    const badge = footer.createSpan({ cls: `sidelight-badge mod-${kind}` });
+    setIcon(badge.createSpan({ cls: "sidelight-icon" }), BADGE_ICONS[kind]);
+    badge.createSpan({ text: t(`badge.${kind}`) });
+    const meaning = isGone ? t("badge.gone.tip") : citationInWords(result);
+    badge.setAttribute("aria-label", meaning);
+    if (kind === "fresh") return;
+    badge.addClass("is-clickable");
+    badge.setAttribute("aria-label", `${meaning} ${t("badge.click")}`);
+    badge.addEventListener("click", (event) => {
+      event.stopPropagation();
+      this.host.showIndexed(result);
+    });
+  }
+
+  private listen(el: HTMLElement, result: Result): void {
+    el.addEventListener("click", (event) => this.host.open(result, event));
+    el.addEventListener("auxclick", (event) => {
+      if (event.button === 1) this.host.open(result, event);
+    });
+    el.addEventListener("contextmenu", (event) => {
+      event.preventDefault();
+      this.host.menu(result, event);
+    });
+    el.addEventListener("mouseover", (event) => this.host.preview(result, el, event));
+    el.addEventListener("focus", () => this.setTabStop(this.rows.find((row) => row.el === el)));
+    el.addEventListener("dragstart", (event) => {
+      event.dataTransfer?.setData("text/plain", this.host.dragText(result));
+    });
+  }
+
+  private onKey(event: KeyboardEvent): void {
+    if (event.isComposing || event.key === "Process") return;
+    const row = this.focusedRow();
+    if (row === null) return;
+    if (this.perform(event, row)) {
+      event.preventDefault();
+      event.stopPropagation();
+    }
+  }
+
+  private perform(event: KeyboardEvent, row: Row): boolean {
+    const rows = this.visibleRows();
+    const index = rows.indexOf(row);
+    const go = (target: Row | undefined): boolean => {
+      if (target !== undefined) this.focus(target);
+      return true;
+    };
+    switch (event.key) {
+      case "ArrowDown":
+        return go(rows[index + 1]);
+      case "ArrowUp":
+        if (index <= 0) this.host.leave();
+        return go(rows[index - 1]);
+      case "Home":
+        return go(rows[0]);
+      case "End":
+        return go(rows.at(-1));
+      case "ArrowLeft":
+        if (row.result !== null) return go(rows.find((r) => r.group === row.group && !r.result));
+        if (!this.collapsed.has(row.group)) this.toggle(row.group);
+        return true;
+      case "ArrowRight":
+        if (row.result === null && this.collapsed.has(row.group)) this.toggle(row.group);
+        else if (row.result === null) return go(rows[index + 1]);
+        return true;
+      case "Enter":
+        return this.enter(event, row);
+      case "Escape":
+        this.host.leave();
+        return true;
+      case "ContextMenu":
+        if (row.result !== null) this.host.menu(row.result, row.el);
+        return true;
+      case "F10":
+        if (!event.shiftKey || row.result === null) return false;
+        this.host.menu(row.result, row.el);
+        return true;
+      case "c":
+        if (!Keymap.isModifier(event, "Mod") || row.result === null) return false;
+        this.host.copy(row.result);
+        return true;
+      default:
+        return false;
+    }
+  }
+
+  private enter(event: KeyboardEvent, row: Row): boolean {
+    if (row.result === null) {
+      if (Keymap.isModEvent(event) !== false) this.host.openNote(row.group, event);
+      else this.toggle(row.group);
+    } else if (event.altKey && !event.ctrlKey && !event.metaKey) this.host.insert(row.result);
+    else this.host.open(row.result, event);
+    return true;
+  }
+
+  private toggle(path: string): void {
+    if (!this.collapsed.delete(path)) this.collapsed.add(path);
+    this.render(this.groups, this.options);
+  }
+
+  private visibleRows(): Row[] {
+    return this.rows;
+  }
+
+  private focusedRow(): Row | null {
+    const active = this.container.ownerDocument.activeElement;
+    return this.rows.find((row) => row.el === active) ?? null;
+  }
+
+  private focus(row: Row): void {
+    this.setTabStop(row);
+    row.el.focus({ preventScroll: true });
+    row.el.scrollIntoView({ block: "nearest" });
+  }
+
+  // One row is in the tab order: Tab enters the list where it was left.
+  private setTabStop(row: Row | undefined): void {
+    for (const other of this.rows) other.el.tabIndex = other === row ? 0 : -1;
+  }
+}
+
+const BADGE_ICONS = {
+  fresh: "check",
+  changed: "pencil-line",
+  similar: "pencil-line",
+  gone: "circle-slash",
+} as const;
+
+function drawHeadings(el: HTMLElement, headings: readonly string[]): void {
+  const line = el.createDiv({ cls: "sidelight-headings" });
+  headings.forEach((heading, index) => {
+    if (index > 0) setIcon(line.createSpan({ cls: "sidelight-icon" }), "chevron-right");
+    line.createSpan({ text: heading });
+  });
+}

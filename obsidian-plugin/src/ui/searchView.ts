@@ -1,0 +1,499 @@
+// The search sidebar: field, chips, banners, results. State lives in core/search.ts.
+import {
+  ItemView,
+  Menu,
+  Notice,
+  setIcon,
+  setTooltip,
+  type ViewStateResult,
+  type WorkspaceLeaf,
+} from "obsidian";
+import { inOneLine } from "../core/failure";
+import { byNote, folderOf, groupResults, titleOf } from "../core/grouping";
+import { remember } from "../core/history";
+import { t } from "../core/i18n";
+import { type Mode, type Scope, type SearchState, SearchSession } from "../core/search";
+import { bannersFor } from "../core/status";
+import { MODES, SORTS } from "../settings";
+import { actionsFor, run } from "./actions";
+import { drawEmpty, drawNoEvidence, drawSyntax } from "./answers";
+import { performBannerAction } from "./bannerActions";
+import { Banners } from "./banners";
+import { type Context, ICON, SEARCH_VIEW } from "./context";
+import { copyList, insertLink } from "./linking";
+import { openResult } from "./openPassage";
+import { ResultList } from "./resultList";
+import { SearchBox } from "./searchBox";
+
+// Notes change while someone reads: the list is asked for again at most this often.
+const REFRESH_MS = 1_500;
+
+interface ViewState {
+  query?: unknown;
+  mode?: unknown;
+  scope?: unknown;
+  scroll?: unknown;
+}
+
+export class SearchView extends ItemView {
+  private readonly session: SearchSession;
+  private box: SearchBox | null = null;
+  private list: ResultList | null = null;
+  private banners: Banners | null = null;
+  private chips: HTMLElement | null = null;
+  private info: HTMLElement | null = null;
+  private answerEl: HTMLElement | null = null;
+  private collapseButton: HTMLElement | null = null;
+  private contextButton: HTMLElement | null = null;
+  private showNear = false;
+  private showHelp = false;
+  private scrollOnce: number | null = null;
+  private refreshTimer: number | null = null;
+  private wasReady = false;
+
+  constructor(
+    leaf: WorkspaceLeaf,
+    private readonly context: Context,
+  ) {
+    super(leaf);
+    this.icon = ICON;
+    this.navigation = false;
+    const { service, settings } = context;
+    this.session = new SearchSession(
+      (question, typing, signal) => service.search(question, typing, signal),
+      {
+        set: (callback, ms) => window.setTimeout(callback, ms),
+        clear: (timer) => window.clearTimeout(timer),
+      },
+      (state) => this.show(state),
+      {
+        mode: settings.mode,
+        scope: { kind: "vault" },
+        limit: settings.limit,
+        rerank: settings.rerank,
+      },
+    );
+  }
+
+  override getViewType(): string {
+    return SEARCH_VIEW;
+  }
+
+  override getDisplayText(): string {
+    return t("view.search");
+  }
+
+  override async onOpen(): Promise<void> {
+    this.draw();
+    const { service } = this.context;
+    this.wasReady = service.ready;
+    this.register(service.watch(() => this.situationChanged()));
+    this.register(service.watchNotes(() => this.refreshSoon()));
+    this.situationChanged();
+    this.show(this.session.state);
+  }
+
+  override async onClose(): Promise<void> {
+    this.session.stop();
+    if (this.refreshTimer !== null) window.clearTimeout(this.refreshTimer);
+    this.contentEl.empty();
+  }
+
+  override getState(): Record<string, unknown> {
+    const { text, mode, scope } = this.session.state.question;
+    return { query: text, mode, scope, scroll: this.answerEl?.scrollTop ?? 0 };
+  }
+
+  override async setState(state: unknown, result: ViewStateResult): Promise<void> {
+    const { query, mode, scope, scroll } = (state ?? {}) as ViewState;
+    await this.session.change({
+      ...(MODES.includes(mode as Mode) ? { mode: mode as Mode } : {}),
+      ...(isScope(scope) ? { scope } : {}),
+    });
+    if (typeof scroll === "number") this.scrollOnce = scroll;
+    if (typeof query === "string" && query !== "") this.search(query);
+    else this.show(this.session.state);
+    await super.setState(state, result);
+  }
+
+  /** Puts a query into the field and runs it. */
+  search(query: string): void {
+    this.box?.set(query);
+    this.showHelp = false;
+    if (query.trim() !== "") this.keep(query);
+    run(this.session.submit(query));
+  }
+
+  focusBox(): void {
+    this.box?.focus(true);
+  }
+
+  /** Settings changed: draw again with them. */
+  settingsChanged(): void {
+    const { limit, mode, rerank } = this.context.settings;
+    const { question } = this.session.state;
+    if (question.limit !== limit || question.rerank !== rerank || question.mode !== mode)
+      run(this.session.change({ limit, rerank, mode }));
+    else this.show(this.session.state);
+  }
+
+  /** Another language: everything is drawn anew. */
+  languageChanged(): void {
+    this.draw();
+    this.situationChanged();
+    this.show(this.session.state);
+  }
+
+  private draw(): void {
+    const { contentEl } = this;
+    contentEl.empty();
+    contentEl.addClass("sidelight-view");
+    this.drawToolbar(contentEl.createDiv({ cls: "nav-header" }));
+    const row = contentEl.createDiv({ cls: "search-row sidelight-search-row" });
+    this.box = new SearchBox(
+      row,
+      {
+        typed: (text) => this.typed(text),
+        submitted: (text) => this.submitted(text),
+        down: () => this.list?.focusFirst() ?? false,
+        acted: (event) => this.actOnFirst(event),
+        history: () => this.context.device.history,
+      },
+      this,
+    );
+    this.box.set(this.session.state.question.text);
+    this.chips = contentEl.createDiv({ cls: "sidelight-chips" });
+    this.banners = new Banners(contentEl.createDiv(), (action) =>
+      performBannerAction(this.context, action),
+    );
+    this.info = contentEl.createDiv({ cls: "sidelight-info" });
+    this.info.setAttribute("aria-live", "polite");
+    this.answerEl = contentEl.createDiv({ cls: "search-result-container sidelight-answer" });
+    const results = this.answerEl.createDiv();
+    const actions = actionsFor(this.context, {
+      source: SEARCH_VIEW,
+      owner: this,
+      gone: (result) => this.list?.markGone(result.ref),
+      leave: () => this.box?.focus(),
+      opened: () => this.keep(this.session.state.question.text),
+      moreOfNote: (path) => run(this.session.change({ scope: { kind: "note", path } })),
+    });
+    this.list = new ResultList(results, actions, this);
+  }
+
+  private drawToolbar(header: HTMLElement): void {
+    const bar = header.createDiv({ cls: "nav-buttons-container" });
+    this.collapseButton = toolButton(bar, "chevrons-down-up", t("tool.collapse"), () => {
+      this.list?.setAllCollapsed(!this.list.allCollapsed);
+      this.showToolbar();
+    });
+    toolButton(bar, "arrow-up-narrow-wide", t("tool.sort"), (event) => this.sortMenu(event));
+    this.contextButton = toolButton(bar, "text", t("tool.context"), () => {
+      this.context.settings.fullPassages = !this.context.settings.fullPassages;
+      run(this.context.saveSettings());
+    });
+    toolButton(bar, "star", t("tool.save"), () => this.saveSearch());
+    toolButton(bar, "copy", t("tool.copy"), () => {
+      const { answer } = this.session.state;
+      if (answer === null || answer.result.results.length === 0) new Notice(t("copy.nothing"));
+      else run(copyList(this.app, answer.question.text, answer.result.results));
+    });
+    toolButton(bar, "help-circle", t("tool.help"), () => {
+      this.showHelp = !this.showHelp;
+      this.show(this.session.state);
+    });
+  }
+
+  private typed(text: string): void {
+    this.showHelp = false;
+    this.session.type(text);
+  }
+
+  private submitted(text: string): void {
+    const { question, phase, answer } = this.session.state;
+    this.keep(text);
+    const unchanged = phase === "answered" && answer?.question.text === text;
+    // A second Enter on the same query goes to the first result, as in a browser's address bar.
+    if (unchanged && question.text === text && this.list?.focusFirst()) return;
+    run(this.session.submit(text));
+  }
+
+  private actOnFirst(event: KeyboardEvent): boolean {
+    const result = this.list?.firstResult();
+    if (result === null || result === undefined) return false;
+    if (event.altKey) insertLink(this.app, result);
+    else run(openResult(this.app, this.context.service, result, "tab"));
+    return true;
+  }
+
+  private keep(query: string): void {
+    if (query.trim() !== "")
+      this.context.device.history = remember(this.context.device.history, query);
+    this.app.workspace.requestSaveLayout();
+  }
+
+  private situationChanged(): void {
+    const { service } = this.context;
+    this.banners?.render(bannersFor(service.situation));
+    const { ready } = service;
+    const reconnected = ready && !this.wasReady;
+    this.wasReady = ready;
+    if (reconnected) run(this.session.refresh());
+  }
+
+  private refreshSoon(): void {
+    if (this.refreshTimer !== null || !this.contentEl.isShown()) return;
+    this.refreshTimer = window.setTimeout(() => {
+      this.refreshTimer = null;
+      run(this.session.refresh());
+    }, REFRESH_MS);
+  }
+
+  private show(state: SearchState): void {
+    const { answerEl, list, info } = this;
+    if (answerEl === null || list === null || info === null) return;
+    this.contentEl.toggleClass("is-searching", state.phase === "searching");
+    this.showChips(state);
+    if (state.phase === "searching" && state.answer !== null) return; // the old list stays
+    info.setText(infoText(state));
+    info.toggle(info.textContent !== "");
+    info.toggleClass("sidelight-error", state.phase === "failed");
+    for (const extra of answerEl.findAll(":scope > .sidelight-extra")) extra.remove();
+    this.showList(state);
+    this.showExtra(state, answerEl.createDiv({ cls: "sidelight-extra" }));
+    this.showToolbar();
+    if (this.scrollOnce !== null && state.phase === "answered") {
+      answerEl.scrollTop = this.scrollOnce;
+      this.scrollOnce = null;
+    }
+  }
+
+  private showList(state: SearchState): void {
+    const { settings } = this.context;
+    const result = state.phase === "empty" || this.showHelp ? null : state.answer?.result;
+    const groups =
+      result?.status === "no_evidence"
+        ? { direct: this.showNear ? byNote(result.near_misses) : [], linked: [] }
+        : groupResults(result?.results ?? [], settings.sort, (path) => {
+            return this.app.vault.getFileByPath(path)?.stat.mtime ?? 0;
+          });
+    this.list?.render(groups, settings);
+  }
+
+  private showExtra(state: SearchState, extra: HTMLElement): void {
+    const { answerEl } = this;
+    if (this.showHelp) {
+      drawSyntax(extra, (query) => this.search(query));
+      return;
+    }
+    if (state.phase === "empty") {
+      this.showNear = false;
+      drawEmpty(extra, this.context.device.history, this.context.settings.saved, {
+        search: (query) => this.search(query),
+        forgetHistory: () => {
+          this.context.device.history = [];
+          this.show(this.session.state);
+        },
+        removeSaved: (saved) => {
+          const { settings } = this.context;
+          settings.saved = settings.saved.filter((entry) => entry !== saved);
+          run(this.context.saveSettings());
+        },
+      });
+      return;
+    }
+    const result = state.answer?.result;
+    if (result?.status !== "no_evidence") return;
+    answerEl?.prepend(extra);
+    if (this.showNear) {
+      extra.createDiv({ cls: "sidelight-part", text: t("noEvidence.nearTitle") });
+      extra.createDiv({ cls: "sidelight-note", text: t("noEvidence.nearNote") });
+      return;
+    }
+    const { scope, text } = state.question;
+    drawNoEvidence(extra, result, {
+      showNearMisses: () => {
+        this.showNear = true;
+        this.show(this.session.state);
+      },
+      createNote: () => run(this.createNote(text)),
+      widen:
+        scope.kind === "vault"
+          ? null
+          : () => run(this.session.change({ scope: { kind: "vault" } })),
+    });
+  }
+
+  private showToolbar(): void {
+    const collapsed = this.list?.allCollapsed ?? false;
+    const full = this.context.settings.fullPassages;
+    this.contextButton?.toggleClass("is-active", full);
+    this.contextButton?.setAttribute("aria-pressed", String(full));
+    if (this.collapseButton === null) return;
+    setIcon(this.collapseButton, collapsed ? "chevrons-up-down" : "chevrons-down-up");
+    this.collapseButton.setAttribute("aria-label", t(collapsed ? "tool.expand" : "tool.collapse"));
+  }
+
+  private showChips(state: SearchState): void {
+    const { chips } = this;
+    if (chips === null) return;
+    chips.empty();
+    const { mode, scope } = state.question;
+    chip(chips, "layers", t(`mode.${mode}`), t("chip.mode"), (event) => this.modeMenu(event));
+    chip(chips, SCOPE_ICONS[scope.kind], scopeName(scope), t("chip.scope"), (event) =>
+      this.scopeMenu(event),
+    );
+    const filters = state.phase === "empty" ? {} : (state.answer?.result.query.filters ?? {});
+    for (const text of filterNames(filters, scope)) {
+      const el = chips.createSpan({ cls: "sidelight-chip mod-filter" });
+      setIcon(el.createSpan({ cls: "sidelight-icon" }), "filter");
+      el.createSpan({ text });
+      setTooltip(el, t("chip.filter"));
+    }
+  }
+
+  private modeMenu(event: MouseEvent): void {
+    const menu = new Menu();
+    for (const mode of MODES)
+      menu.addItem((item) =>
+        item
+          .setTitle(`${t(`mode.${mode}`)} · ${t(`mode.${mode}.means`)}`)
+          .setChecked(this.session.state.question.mode === mode)
+          .onClick(() => run(this.session.change({ mode }))),
+      );
+    menu.showAtMouseEvent(event);
+  }
+
+  private scopeMenu(event: MouseEvent): void {
+    const menu = new Menu();
+    const file = this.app.workspace.getActiveFile();
+    const current = this.session.state.question.scope;
+    const scopes: Scope[] = [{ kind: "vault" }];
+    if (file !== null) {
+      const folder = folderOf(file.path);
+      if (folder !== "") scopes.push({ kind: "folder", path: folder });
+      scopes.push({ kind: "note", path: file.path });
+    }
+    for (const scope of scopes)
+      menu.addItem((item) =>
+        item
+          .setTitle(scopeName(scope))
+          .setIcon(SCOPE_ICONS[scope.kind])
+          .setChecked(JSON.stringify(scope) === JSON.stringify(current))
+          .onClick(() => run(this.session.change({ scope }))),
+      );
+    menu.showAtMouseEvent(event);
+  }
+
+  private sortMenu(event: MouseEvent): void {
+    const menu = new Menu();
+    const { settings } = this.context;
+    for (const sort of SORTS)
+      menu.addItem((item) =>
+        item
+          .setTitle(t(`sort.${sort}`))
+          .setChecked(settings.sort === sort)
+          .onClick(() => {
+            settings.sort = sort;
+            run(this.context.saveSettings());
+          }),
+      );
+    menu.showAtMouseEvent(event);
+  }
+
+  private saveSearch(): void {
+    const query = this.session.state.question.text.trim();
+    const { settings } = this.context;
+    if (query === "") {
+      new Notice(t("save.nothing"));
+      return;
+    }
+    if (!settings.saved.some((entry) => entry.query === query))
+      settings.saved = [...settings.saved, { name: query, query }];
+    run(this.context.saveSettings());
+    new Notice(t("save.done", { query }));
+  }
+
+  private async createNote(query: string): Promise<void> {
+    const name = query
+      .replace(/[\\/:*?"<>|#^[\]]/g, " ")
+      .replace(/\s+/g, " ")
+      .trim()
+      .slice(0, 80);
+    const active = this.app.workspace.getActiveFile()?.path ?? "";
+    const folder = this.app.fileManager.getNewFileParent(active).path;
+    const base = folder === "/" || folder === "" ? "" : `${folder}/`;
+    let path = `${base}${name || t("noEvidence.untitled")}.md`;
+    for (let n = 1; this.app.vault.getAbstractFileByPath(path) !== null; n++)
+      path = `${base}${name} ${n}.md`;
+    const file = await this.app.vault.create(path, "");
+    await this.app.workspace.getLeaf(false).openFile(file);
+  }
+}
+
+const SCOPE_ICONS = { vault: "vault", folder: "folder", note: "file-text" } as const;
+
+function infoText({ phase, failure, answer }: SearchState): string {
+  if (phase === "failed" && failure !== null) return inOneLine(failure);
+  if (phase === "searching") return t("info.searching");
+  if (phase !== "answered" || answer === null || answer.result.status !== "ok") return "";
+  const { results } = answer.result;
+  const notes = new Set(results.map((result) => result.path)).size;
+  return t("info.count", { n: results.length, notes });
+}
+
+function scopeName(scope: Scope): string {
+  if (scope.kind === "vault") return t("scope.vault");
+  if (scope.kind === "folder") return t("scope.folder", { folder: scope.path });
+  return t("scope.note", { note: titleOf(scope.path) });
+}
+
+// Filters as the daemon understood them; the scope's own path filter has its chip already.
+function filterNames(filters: Record<string, unknown>, scope: Scope): string[] {
+  const names: string[] = [];
+  for (const [name, value] of Object.entries(filters)) {
+    const values = (Array.isArray(value) ? value : [value]) as unknown[];
+    for (const entry of values) {
+      const text = typeof entry === "string" ? entry : JSON.stringify(entry);
+      const isScope = scope.kind !== "vault" && name === "path" && text.startsWith(scope.path);
+      if (!isScope && entry !== null && entry !== false && text !== "[]" && text !== "{}")
+        names.push(`${name}: ${text}`);
+    }
+  }
+  return names;
+}
+
+function isScope(value: unknown): value is Scope {
+  const scope = value as { kind?: unknown; path?: unknown } | null | undefined;
+  if (scope?.kind === "vault") return true;
+  return (scope?.kind === "folder" || scope?.kind === "note") && typeof scope.path === "string";
+}
+
+function toolButton(
+  bar: HTMLElement,
+  icon: string,
+  label: string,
+  clicked: (event: MouseEvent) => void,
+): HTMLElement {
+  const el = bar.createEl("button", { cls: "clickable-icon nav-action-button" });
+  setIcon(el, icon);
+  el.setAttribute("aria-label", label);
+  el.addEventListener("click", (event) => clicked(event));
+  return el;
+}
+
+function chip(
+  parent: HTMLElement,
+  icon: string,
+  text: string,
+  label: string,
+  clicked: (event: MouseEvent) => void,
+): void {
+  const el = parent.createEl("button", { cls: "sidelight-chip" });
+  setIcon(el.createSpan({ cls: "sidelight-icon" }), icon);
+  el.createSpan({ cls: "sidelight-chip-text", text });
+  setIcon(el.createSpan({ cls: "sidelight-icon" }), "chevron-down");
+  el.setAttribute("aria-label", `${label}: ${text}`);
+  el.setAttribute("aria-haspopup", "menu");
+  el.addEventListener("click", clicked);
+}
