@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "python"))
 
@@ -302,12 +303,17 @@ def _last(item: Json) -> int:
 def _captured_link(link: Json) -> Json:
     original = link["original"]
     written = link.get("displayText") if _has_display(original) else None
-    return {"link": link["link"], "original": original, "display": written, "line": _first(link)}
+    return {
+        "link": unquote(link["link"]),
+        "original": original,
+        "display": written,
+        "line": _first(link),
+    }
 
 
 def _our_link(link: Link) -> Json:
     return {
-        "link": link.target + link.subpath,
+        "link": unquote(link.target + link.subpath),  # captures hold either spelling
         "original": link.source_text,
         "display": link.display,
         "line": link.line,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Sequence
 
 from sidelight.types import Block, BlockId, BlockKind
@@ -11,12 +12,13 @@ from sidelight.vault.inline import Stretch
 # White space, `^`, Latin letters, digits and dashes, at the end of a line.
 _ID = re.compile(rb"(?:^|(?<=[\s>]))\^([A-Za-z0-9-]+)[ \t]*$", re.MULTILINE)
 _PREFIX = re.compile(r"[ \t>]*")
+_QUOTES = (BlockKind.BLOCKQUOTE, BlockKind.CALLOUT)
 _CARRIERS = frozenset(
     (
+        *_QUOTES,
         BlockKind.PARAGRAPH,
         BlockKind.LIST,
-        BlockKind.BLOCKQUOTE,
-        BlockKind.CALLOUT,
+        BlockKind.TABLE,
         BlockKind.HEADING,
         BlockKind.FOOTNOTE_DEFINITION,
     )
@@ -27,86 +29,113 @@ def read_block_ids(stretch: Stretch, blocks: Sequence[Block]) -> list[BlockId]:
     """Block ids of the body in document order; the same id twice is kept twice.
 
     Args:
+        stretch: the body.
         blocks: all root blocks of the note in order.
     """
     found: list[BlockId] = []
+    reader: _Reader | None = None
     for match in _ID.finditer(stretch.data):
-        if stretch.structure.is_opaque(match.start()):
+        if stretch.structure.opened_before(match.start()) >= 0:
             continue
-        span = _named(stretch, blocks, match.start())
+        reader = reader or _Reader(stretch, blocks)
+        span = reader.named(match.start())
         if span is not None:
             found.append(BlockId(match.group(1).decode(), *span))
     return found
 
 
-def _named(stretch: Stretch, blocks: Sequence[Block], offset: int) -> tuple[int, int] | None:
-    """Lines of the block that the id at `offset` names."""
-    line = stretch.line_of(offset)
-    index = next((i for i, b in enumerate(blocks) if b.start_line <= line <= b.end_line), None)
-    if index is None or blocks[index].kind not in _CARRIERS:
-        return None
-    block = blocks[index]
-    if not _ends_a_text(stretch, block, line):
-        return None
-    text = stretch.lines[line - stretch.first_line]
-    alone = bool(_PREFIX.fullmatch(text[: text.rindex("^")]))
-    if block.kind is BlockKind.LIST:
-        return _item(stretch, offset, line, alone)
-    if block.kind in (BlockKind.BLOCKQUOTE, BlockKind.CALLOUT):
-        return _quoted(stretch, block, offset, line, alone)
-    if alone and block.start_line == line:
-        if index == 0 or blocks[index - 1].kind is BlockKind.YAML:
+class _Reader:
+    """The blocks of one body, made ready for looking up by place."""
+
+    def __init__(self, stretch: Stretch, blocks: Sequence[Block]) -> None:
+        self.stretch = stretch
+        self.blocks = blocks
+        self.block_starts = [block.start_line for block in blocks]
+        nodes = stretch.structure.nodes
+        self.node_lines = {stretch.line_of(start) for _, start, _ in nodes}
+        self.items = [(start, end) for name, start, end in nodes if name == "Item"]
+        self.parents = _parents(self.items)
+        self.texts = [(start, end) for name, start, end in nodes if name == "Paragraph"]
+
+    def named(self, offset: int) -> tuple[int, int] | None:
+        """Lines of the block that the id at a byte offset names; None if it names none."""
+        line = self.stretch.line_of(offset)
+        index = bisect_right(self.block_starts, line) - 1
+        if index < 0 or self.blocks[index].kind not in _CARRIERS:
             return None
-        return blocks[index - 1].start_line, blocks[index - 1].end_line
-    return block.start_line, block.end_line - alone
+        block = self.blocks[index]
+        if line > block.end_line or not self._ends_a_text(block, line):
+            return None
+        text = self._text(line)
+        lonely = line if _PREFIX.fullmatch(text[: text.rindex("^")]) else None
+        if block.kind is BlockKind.TABLE:
+            # Directly below a table it is a row of its own to the Markdown parser.
+            last_row = lonely == block.end_line and line > block.start_line
+            return (block.start_line, line - 1) if last_row else None
+        if block.kind is BlockKind.LIST:
+            return self._item(offset, line, lonely)
+        if block.kind in _QUOTES:
+            return self._quoted(block, offset, line, lonely)
+        if lonely == block.start_line:
+            return self._before(index)
+        return block.start_line, block.end_line - (lonely is not None)
+
+    def _text(self, line: int) -> str:
+        return self.stretch.lines[line - self.stretch.first_line]
+
+    def _ends_a_text(self, block: Block, line: int) -> bool:
+        """True if the text of `line` does not go on in the next line."""
+        if line >= block.end_line or _PREFIX.fullmatch(self._text(line + 1)):
+            return True
+        return line + 1 in self.node_lines
+
+    def _before(self, index: int) -> tuple[int, int] | None:
+        """An id alone in its paragraph names the block before it."""
+        if index == 0 or self.blocks[index - 1].kind is BlockKind.YAML:
+            return None
+        return self.blocks[index - 1].start_line, self.blocks[index - 1].end_line
+
+    def _item(self, offset: int, line: int, lonely: int | None) -> tuple[int, int] | None:
+        """Lines of the innermost list item around `offset`, without the items nested in it."""
+        at = bisect_right(self.items, (offset, 1 << 62)) - 1
+        while at >= 0 and self.items[at][1] <= offset:
+            at = self.parents[at]
+        if at < 0:
+            return None
+        start, end = self.items[at]
+        first = self.stretch.line_of(start)
+        has_nested = at + 1 < len(self.items) and self.items[at + 1][0] < end
+        last = self.stretch.line_of(self.items[at + 1][0] if has_nested else end - 1)
+        return first, self._trimmed(first, max(last - has_nested, line), lonely)
+
+    def _quoted(
+        self, block: Block, offset: int, line: int, lonely: int | None
+    ) -> tuple[int, int] | None:
+        item = self._item(offset, line, lonely)
+        if item is not None:
+            return item
+        if line == block.end_line:
+            return block.start_line, self._trimmed(block.start_line, line, lonely)
+        at = bisect_right(self.texts, (offset, 1 << 62)) - 1
+        if at < 0 or self.texts[at][1] <= offset:
+            return None
+        first = self.stretch.line_of(self.texts[at][0])
+        return first, self._trimmed(first, line, lonely)
+
+    def _trimmed(self, first: int, last: int, lonely: int | None) -> int:
+        """`last` moved up over blank lines and the line of a lonely id."""
+        while last > first and (last == lonely or _PREFIX.fullmatch(self._text(last))):
+            last -= 1
+        return last
 
 
-def _ends_a_text(stretch: Stretch, block: Block, line: int) -> bool:
-    """True if the text of `line` does not go on in the next line."""
-    following = line + 1 - stretch.first_line
-    if line == block.end_line or following >= len(stretch.lines):
-        return True
-    text = stretch.lines[following]
-    if _PREFIX.fullmatch(text):
-        return True
-    first, last = stretch.starts[following], stretch.starts[following + 1]
-    return any(first <= start < last for _, start, _ in stretch.structure.nodes)
-
-
-def _item(stretch: Stretch, offset: int, line: int, alone: bool) -> tuple[int, int] | None:
-    """Lines of the innermost list item around `offset`, without the items nested in it."""
-    items = [n for n in stretch.structure.nodes if n[0] == "Item" and n[1] <= offset < n[2]]
-    if not items:
-        return None
-    _, start, end = max(items, key=lambda node: node[1])
-    nested = [n[1] for n in stretch.structure.nodes if n[0] == "Item" and start < n[1] < end]
-    first = stretch.line_of(start)
-    last = stretch.line_of(min(nested)) - 1 if nested else stretch.line_of(end - 1)
-    last = max(last, line)
-    return first, _trimmed(stretch, first, last, line if alone else None)
-
-
-def _quoted(
-    stretch: Stretch, block: Block, offset: int, line: int, alone: bool
-) -> tuple[int, int] | None:
-    item = _item(stretch, offset, line, alone)
-    if item is not None:
-        return item
-    without = line if alone else None
-    if line == block.end_line:
-        return block.start_line, _trimmed(stretch, block.start_line, line, without)
-    texts = [n for n in stretch.structure.nodes if n[0] == "Paragraph" and n[1] <= offset < n[2]]
-    if not texts:
-        return None
-    first = stretch.line_of(max(texts, key=lambda node: node[1])[1])
-    return first, _trimmed(stretch, first, line, without)
-
-
-def _trimmed(stretch: Stretch, first: int, last: int, without: int | None) -> int:
-    """`last` moved up over blank lines and the line of a lonely id."""
-    while last > first:
-        text = stretch.lines[last - stretch.first_line]
-        if last != without and not _PREFIX.fullmatch(text):
-            break
-        last -= 1
-    return last
+def _parents(items: Sequence[tuple[int, int]]) -> list[int]:
+    """Index of the item around each item, -1 for none; items come in document order."""
+    parents: list[int] = []
+    open_items: list[int] = []
+    for index, (start, _) in enumerate(items):
+        while open_items and items[open_items[-1]][1] <= start:
+            open_items.pop()
+        parents.append(open_items[-1] if open_items else -1)
+        open_items.append(index)
+    return parents

@@ -143,21 +143,21 @@ def _draft_of(note: Note, run: Sequence[Piece], section: int) -> _Draft:
     )
 
 
-def _borrow(drafts: list[_Draft]) -> None:
+def _borrow(drafts: Sequence[_Draft]) -> None:
     """Gives tiny sections some words of their parent section, else of a neighbour."""
+    parents: dict[tuple[str, ...], _Draft] = {}  # the latest fit to lend, by heading path
     for index, draft in enumerate(drafts):
-        if draft.context or not draft.searchable or size(draft.text) >= TINY:
-            continue
-        lender = _lender(drafts, index)
-        if lender is not None:
-            draft.context = lender.text[:_BORROWED].rsplit("\n", 1)[0].strip()
+        spent = size(draft.text) if draft.searchable else 0
+        if draft.searchable and not draft.context and spent < TINY:
+            lender = parents.get(draft.heading_path[:-1]) if draft.heading_path else None
+            lender = lender or _neighbour(drafts, index)
+            if lender is not None:
+                draft.context = lender.text[:_BORROWED].rsplit("\n", 1)[0].strip()
+        if spent >= TINY / 2:
+            parents[draft.heading_path] = draft
 
 
-def _lender(drafts: list[_Draft], index: int) -> _Draft | None:
-    path = drafts[index].heading_path
-    for draft in reversed(drafts[:index]):
-        if draft.searchable and draft.heading_path == path[:-1] and size(draft.text) >= TINY / 2:
-            return draft
+def _neighbour(drafts: Sequence[_Draft], index: int) -> _Draft | None:
     for at in (index - 1, index + 1):
         if 0 <= at < len(drafts) and drafts[at].searchable:
             return drafts[at]

@@ -23,8 +23,11 @@ _FENCE = re.compile(r"---[ \t]*")
 MAX_VALUES = 20_000
 MAX_DEPTH = 60
 
-_NULL = frozenset(("", "~", "null", "Null", "NULL"))
-_BOOL = {v: v.lower() == "true" for v in ("true", "True", "TRUE", "false", "False", "FALSE")}
+_WORDS: dict[str, bool | None] = {
+    **dict.fromkeys(("null", "Null", "NULL")),
+    **dict.fromkeys(("true", "True", "TRUE"), True),
+    **dict.fromkeys(("false", "False", "FALSE"), False),
+}
 _INT = re.compile(r"[-+]?[0-9]+")
 _BASED = re.compile(r"0o[0-7]+|0x[0-9a-fA-F]+")
 _FLOAT = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?")
@@ -140,7 +143,7 @@ def _read(lines: Sequence[str], body_start: int) -> ReadFrontmatter:
     data = maker.mapping(root, 0)
     properties = _properties(root, data, lines)
     return ReadFrontmatter(
-        Frontmatter(True, True, data, body_start, properties), tuple(maker.links(root))
+        Frontmatter(True, True, data, body_start, properties), tuple(maker.links)
     )
 
 
@@ -150,14 +153,15 @@ class _Maker:
     def __init__(self, back: Mapping[int, str]) -> None:
         self._back = back
         self._made = 0
+        self.links: list[Link] = []  # values that are one whole wikilink, in file order
 
     def value(self, node: yaml.Node, depth: int) -> Any:
         self._made += 1
         if self._made > MAX_VALUES or depth > MAX_DEPTH:
             raise _InvalidBlockError("The block is too large or refers to itself.", _line(node))
-        if isinstance(node, yaml.ScalarNode):
+        if node.__class__ is yaml.ScalarNode:
             return self.scalar(node)
-        if isinstance(node, yaml.SequenceNode):
+        if node.__class__ is yaml.SequenceNode:
             return [self.value(item, depth + 1) for item in node.value]
         return self.mapping(node, depth)
 
@@ -175,43 +179,41 @@ class _Maker:
             return self._text(node)
         return str(self.value(node, depth + 1))
 
-    def scalar(self, node: yaml.ScalarNode) -> Any:
-        tag, text = node.tag, self._text(node)
+    def scalar(self, node: yaml.Node) -> Any:
+        tag = node.tag
+        text = self._text(node) if self._back else node.value
         if tag == "plain":
             return core_value(text)
+        if tag == "quoted":
+            if text.startswith("[["):
+                self._add_link(text, node)
+            return text
         if tag in ("tag:yaml.org,2002:int", "tag:yaml.org,2002:float", "tag:yaml.org,2002:bool"):
             return core_value(text)
         return None if tag == "tag:yaml.org,2002:null" else text
 
-    def links(self, node: yaml.Node) -> Iterator[Link]:
-        """Every value that is one whole quoted wikilink, in file order."""
-        if isinstance(node, yaml.ScalarNode):
-            text = self._text(node)
-            inner = whole_wikilink(text) if text.startswith("[[") else None
-            if inner is not None:
-                line = _line(node)
-                link = wikilink(text, inner, embed=False, line=line, kind=LinkKind.FRONTMATTER)
-                if link is not None:
-                    yield link
-        elif isinstance(node, yaml.SequenceNode):
-            for item in node.value:
-                yield from self.links(item)
-        else:
-            for _, item in node.value:
-                yield from self.links(item)
+    def _add_link(self, text: str, node: yaml.Node) -> None:
+        inner = whole_wikilink(text)
+        if inner is not None:
+            line = _line(node)
+            link = wikilink(text, inner, embed=False, line=line, kind=LinkKind.FRONTMATTER)
+            if link is not None:
+                self.links.append(link)
 
-    def _text(self, node: yaml.ScalarNode) -> str:
+    def _text(self, node: yaml.Node) -> str:
         text: str = node.value
         return text.translate(self._back) if self._back else text
 
 
 def core_value(text: str) -> str | int | float | bool | None:
     """What a plain scalar means in the YAML 1.2 core schema."""
-    if text in _NULL:
+    if not text:
         return None
     first = text[0]
     if first.isalpha():
-        return _BOOL.get(text, text)
+        return _WORDS.get(text, text)
+    if text == "~":
+        return None
     if first not in "+-.0123456789" or len(text) > _MAX_DIGITS:
         return text
     if _INT.fullmatch(text):
@@ -244,7 +246,7 @@ def _properties(
 
 
 def _without_foreign_breaks(text: str) -> tuple[str, dict[int, str]]:
-    if not any(char in text for char in _FOREIGN_BREAKS):
+    if text.isascii() or not any(char in text for char in _FOREIGN_BREAKS):
         return text, {}
     unused = (chr(code) for code in range(0xE000, 0xF8FF) if chr(code) not in text)
     there = dict(zip(_FOREIGN_BREAKS, unused, strict=False))

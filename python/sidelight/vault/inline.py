@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Sequence
-from itertools import accumulate
 
 from sidelight.types import BodyTag, Link
 from sidelight.vault.structure import Structure, read_structure
@@ -13,6 +12,8 @@ from sidelight.vault.wikilinks import WIKILINK_BYTES, markdown_link, wikilink
 
 # (line, byte offset in the stretch) orders what different stretches of one note hold.
 _Place = tuple[int, int]
+_FAR = 1 << 62
+_BACKSLASH, _EXCLAMATION = 0x5C, 0x21
 
 
 class Stretch:
@@ -36,12 +37,16 @@ class Stretch:
         self.text = "\n".join(lines) if text is None else text
         self.data = self.text.encode()
         self.structure: Structure = read_structure(self.text, self.data)
-        # Start of each line; one past the end, so that bisecting never falls off.
-        self.starts = [0, *accumulate(len(line) + 1 for line in self.data.split(b"\n"))]
+        self._cursor = (0, 0)  # offset, and the index of its line
 
     def index_of(self, offset: int) -> int:
-        """0-based index of the line that holds a byte offset."""
-        return bisect_right(self.starts, offset, 0, len(self.starts) - 1) - 1
+        """0-based index of the line that holds a byte offset; cheap in ascending order."""
+        at, index = self._cursor
+        if offset < at:
+            at = index = 0
+        index += self.data.count(b"\n", at, offset)
+        self._cursor = (offset, index)
+        return index
 
     def line_of(self, offset: int) -> int:
         """Number, in the note, of the line that holds a byte offset."""
@@ -53,21 +58,27 @@ def links_in(stretch: Stretch) -> list[tuple[_Place, Link]]:
     found: list[tuple[_Place, Link]] = []
     data, structure = stretch.data, stretch.structure
     spans: list[tuple[int, int]] = []
+    read_to = 0  # what opened inside a wikilink (a backtick, a dollar) opened nothing
     for match in WIKILINK_BYTES.finditer(data):
         start = match.start()
-        if structure.is_opaque(start) or _escaped(data, start):
+        if structure.opaque and structure.opened_before(start) >= read_to:
             continue
-        inner = match.group(1).decode()
-        if "|" in inner.replace("\\|", "") and structure.in_table(start):
+        before = data[start - 1] if start else 0
+        if before == _BACKSLASH and _escaped(data, start):
+            continue
+        source = match.group().decode()
+        inner = source[2:-2]
+        if structure.tables and "|" in inner.replace("\\|", "") and structure.in_table(start):
             continue  # the bar ends the cell
-        embed = data[start - 1 : start] == b"!" and not _escaped(data, start - 1)
-        source = ("!" if embed else "") + match.group().decode()
+        embed = before == _EXCLAMATION and not _escaped(data, start - 1)
         line = stretch.line_of(start)
-        link = wikilink(source, inner, embed=embed, line=line)
+        link = wikilink("!" + source if embed else source, inner, embed=embed, line=line)
         if link is not None:
-            spans.append(match.span())
-            found.append(((line, start - embed), link))
-    found += _markdown_links(stretch, spans)
+            read_to = match.end()
+            spans.append((start, read_to))
+            found.append(((line, start), link))
+    if structure.links:
+        found += _markdown_links(stretch, spans)
     return found
 
 
@@ -76,9 +87,11 @@ def _markdown_links(
 ) -> list[tuple[_Place, Link]]:
     found: list[tuple[_Place, Link]] = []
     for destination, start, end, embed in stretch.structure.links:
-        at = bisect_right(wikilinks, (start + embed, 1 << 62)) - 1
+        if destination.startswith("[["):
+            continue  # `[a]([[b]])`: likewise
+        at = bisect_right(wikilinks, (start + embed, _FAR)) - 1
         if at >= 0 and wikilinks[at][1] > start + embed:
-            continue  # `[[a]](b)`: the wikilink is what Obsidian sees
+            continue  # `[[a]](b)`: the wikilink is what counts
         line = stretch.line_of(start)
         source = stretch.data[start:end].decode()
         link = markdown_link(source, destination, embed=embed, line=line)
@@ -94,21 +107,30 @@ def tags_in(stretch: Stretch) -> list[tuple[_Place, BodyTag]]:
     targets: list[tuple[int, int]] | None = None
     for match in TAG_CANDIDATE_BYTES.finditer(data):
         offset = match.start()
-        if structure.is_opaque(offset):
+        if offset and not _may_precede_tag(data[offset - 1]):
             continue
-        index = stretch.index_of(offset)
-        column = len(data[stretch.starts[index] : offset].decode())
-        tag = tag_at(stretch.lines[index], column)
+        if structure.opaque and structure.opened_before(offset) >= 0:
+            continue
+        start = data.rfind(b"\n", 0, offset) + 1
+        end = data.find(b"\n", offset)
+        tag = tag_at(
+            data[start:offset].decode(), data[offset + 1 : end if end >= 0 else None].decode()
+        )
         if tag is None:
             continue
         if targets is None:
             targets = _link_targets(stretch)
-        at = bisect_right(targets, (offset, 1 << 62)) - 1
+        at = bisect_right(targets, (offset, _FAR)) - 1
         if at >= 0 and targets[at][1] > offset:
             continue
-        line = stretch.first_line + index
+        line = stretch.line_of(offset)
         found.append(((line, offset), BodyTag(tag, line)))
     return found
+
+
+def _may_precede_tag(byte: int) -> bool:
+    """White space, a quote marker, or the last byte of a character that may be a space."""
+    return byte <= 0x20 or byte == 0x3E or 0x80 <= byte <= 0xBF
 
 
 def _link_targets(stretch: Stretch) -> list[tuple[int, int]]:
@@ -124,6 +146,6 @@ def _link_targets(stretch: Stretch) -> list[tuple[int, int]]:
 
 def _escaped(data: bytes, at: int) -> bool:
     backslashes = 0
-    while at - backslashes > 0 and data[at - backslashes - 1] == 0x5C:
+    while at - backslashes > 0 and data[at - backslashes - 1] == _BACKSLASH:
         backslashes += 1
     return backslashes % 2 == 1

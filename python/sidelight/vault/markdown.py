@@ -9,8 +9,6 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Sequence
-from pathlib import PurePosixPath
 
 from sidelight.types import (
     Block,
@@ -31,7 +29,7 @@ from sidelight.vault.frontmatter import (
 )
 from sidelight.vault.inline import Stretch, links_in, tags_in
 from sidelight.vault.lines import decode, split_lines
-from sidelight.vault.regions import ANY_OPENING, OPENING, Region, find_region, mask
+from sidelight.vault.regions import OPENING, Region, find_region, mask
 
 _KINDS = {
     "Paragraph": BlockKind.PARAGRAPH,
@@ -46,7 +44,6 @@ _KINDS = {
 }
 _CALLOUT = re.compile(r"[ \t]*>[ \t]*\[![^\]]+\]")
 _ATX = re.compile(r"[ \t]*#{1,6}(?:[ \t]+|$)")
-_ATX_END = re.compile(r"(?:^|[ \t]+)#+[ \t]*$")
 _FENCE = re.compile(r"[ \t>]*(?:[-*+] +|\d+[.)] +)*(`{3,}|~{3,})")
 # Bounds the work on a hostile note; beyond it a fence inside a comment may hide later regions.
 _MAX_PARSES = 30
@@ -91,7 +88,9 @@ def parse_note(path: str, data: bytes) -> Note:
 
 def title_of(path: str) -> str:
     """A note's title is its file name without extension, as in Obsidian."""
-    return PurePosixPath(path).stem
+    name = path.rpartition("/")[2]
+    stem, dot, _ = name.rpartition(".")
+    return stem if dot and stem else name
 
 
 class _Body:
@@ -103,7 +102,7 @@ class _Body:
         self.stretch = Stretch(lines, first_line)
         self.regions: dict[int, Region] = {}
         hidden: list[Stretch] = []
-        if ANY_OPENING.search(self.stretch.data):
+        if b"%%" in self.stretch.data or b"$$" in self.stretch.data:
             hidden = self._mask_regions(lines)
         self.headings: list[Heading] = []
         self.blocks: list[Block] = []
@@ -112,7 +111,8 @@ class _Body:
         for comment in hidden:
             found_links += links_in(comment)
             found_tags += tags_in(comment)
-        found_links.sort(key=_place)
+        if len(found_links) > 1:
+            found_links.sort(key=_place)
         if hidden:
             found_tags.sort(key=_place)
         self.links: list[Link] = [link for _, link in found_links]
@@ -123,26 +123,27 @@ class _Body:
         masked, at, hidden = list(lines), 0, []
         literal, parses = self._literal_lines(), 0
         while at < len(masked):
-            region, problem = None, None
-            if OPENING.match(masked[at]) and not any(a <= at <= b for a, b in literal):
-                region, problem = find_region(masked, at)
+            if not OPENING.match(masked[at]) or any(a <= at <= b for a, b in literal):
+                at += 1
+                continue
+            region, following, problem = find_region(masked, at)
             if problem is not None:
                 line = self.first_line + at
                 self.problems.append(Problem(problem.code, problem.message, line))
+            at = following
             if region is None:
-                at += 1
                 continue
             if region.kind is BlockKind.COMMENT:
                 inside = lines[region.first : region.last + 1]
                 hidden.append(Stretch(inside, self.first_line + region.first))
             self.regions[region.first] = region
             mask(masked, region)
-            at = region.last + 1
             # A fence opened inside the region seemed to swallow what follows: look again.
             if parses < _MAX_PARSES and any(a < at <= b for a, b in literal):
                 self.stretch = Stretch(masked, self.first_line)
                 literal, parses = self._literal_lines(), parses + 1
-        self.stretch = Stretch(masked, self.first_line)
+        if self.regions:
+            self.stretch = Stretch(masked, self.first_line)
         return hidden
 
     def _literal_lines(self) -> list[tuple[int, int]]:
@@ -151,13 +152,21 @@ class _Body:
         return [(index_of(start), index_of(max(start, end - 1))) for start, end in spans]
 
     def _read_blocks(self) -> None:
-        path: list[tuple[int, str]] = []
+        path: list[tuple[int, str]] = []  # level and text
+        texts: tuple[str, ...] = ()
         covered = 0  # body lines already in a block
+        lines, data = self.stretch.lines, self.stretch.data
+        at = first = 0
         for name, start, end in self.stretch.structure.roots:
-            first, last = self._lines_of(start, end)
-            self._read_gap(covered, first, path)
+            first += data.count(b"\n", at, start)
+            at = start
+            last = first + data.count(b"\n", start, end - 1)
+            while last > first and not lines[last].strip():
+                last -= 1
+            if first > covered:
+                self._read_gap(covered, first, texts)
             kind = self._kind(name, first)
-            if kind is BlockKind.COMMENT or kind is BlockKind.MATH:
+            if first in self.regions:
                 last = max(last, self.regions[first].last)
             if kind is BlockKind.HEADING:
                 heading = self._heading(self.stretch.structure.headings[start], first, last)
@@ -165,17 +174,17 @@ class _Body:
                 while path and path[-1][0] >= heading.level:
                     path.pop()
                 path.append((heading.level, heading.text))
+                texts = tuple([text for _, text in path])
             elif kind is BlockKind.CODE:
                 self._check_fence(first, last)
-            self._add(kind, first, last, path)
+            self._add(kind, first, last, texts)
             covered = last + 1
-        self._read_gap(covered, len(self.stretch.lines), path)
+        self._read_gap(covered, len(self.stretch.lines), texts)
 
-    def _add(self, kind: BlockKind, first: int, last: int, path: Sequence[tuple[int, str]]) -> None:
-        texts = tuple(text for _, text in path)
-        self.blocks.append(Block(kind, self.first_line + first, self.first_line + last, texts))
+    def _add(self, kind: BlockKind, first: int, last: int, path: tuple[str, ...]) -> None:
+        self.blocks.append(Block(kind, self.first_line + first, self.first_line + last, path))
 
-    def _read_gap(self, first: int, end: int, path: Sequence[tuple[int, str]]) -> None:
+    def _read_gap(self, first: int, end: int, path: tuple[str, ...]) -> None:
         """Lines that give no event (link definitions) are paragraphs: nothing is left out."""
         lines = self.stretch.lines
         at = first
@@ -189,14 +198,6 @@ class _Body:
             self._add(BlockKind.PARAGRAPH, at, last, path)
             at = last + 1
 
-    def _lines_of(self, start: int, end: int) -> tuple[int, int]:
-        """0-based body lines of a span, without blank lines at its end."""
-        first = self.stretch.index_of(start)
-        last = max(first, self.stretch.index_of(max(start, end - 1)))
-        while last > first and not self.stretch.lines[last].strip():
-            last -= 1
-        return first, last
-
     def _kind(self, name: str, first: int) -> BlockKind:
         kind = _KINDS[name]
         if kind is BlockKind.HTML and first in self.regions:
@@ -209,7 +210,10 @@ class _Body:
         lines = self.stretch.lines
         opening = _ATX.match(lines[first])
         if opening and first == last:
-            text = _ATX_END.sub("", lines[first][opening.end() :])
+            text = lines[first][opening.end() :].rstrip()
+            without = text.rstrip("#")  # a closing sequence, unless it ends a word: "C#"
+            if not without or without[-1] in " \t":
+                text = without
         else:
             text = " ".join(line.strip() for line in lines[first:last])
         return Heading(level, text.strip(), self.first_line + first)

@@ -51,11 +51,9 @@ def safe_path(vault: Path, path: str, exclusions: Excluding, followed: Iterable[
         raise _refused()
     place = vault.joinpath(*parts)
     try:
-        about = os.lstat(place)
-        if stat.S_ISLNK(about.st_mode) or _through_link(vault, parts):
+        if _through_link(vault, parts):
             place = _led_to(vault, place, exclusions, followed, parts)
-            about = os.lstat(place)
-        if not stat.S_ISREG(about.st_mode):
+        if not stat.S_ISREG(os.lstat(place).st_mode):
             raise _refused()
         _check_spelling(vault, parts)
     except (FileNotFoundError, NotADirectoryError) as error:
@@ -137,7 +135,7 @@ def _plain_on_windows(name: str) -> bool:
 
 def _through_link(vault: Path, parts: list[str]) -> bool:
     place = vault
-    for part in parts[:-1]:
+    for part in parts:
         place = place / part
         if os.path.islink(place) or _is_junction(place):
             return True

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from sidelight.types import BlockKind, Problem
 
 OPENING = re.compile(r"[ \t]*(%%|\$\$)")
-ANY_OPENING = re.compile(rb"^[ \t]*(?:%%|\$\$)", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,31 +24,32 @@ class Region:
     last: int
 
 
-def find_region(lines: Sequence[str], at: int) -> tuple[Region | None, Problem | None]:
-    """The region that opens on line `at` of the body, if one does.
+def find_region(lines: Sequence[str], at: int) -> tuple[Region | None, int, Problem | None]:
+    """The region that opens on line `at` of the body, and the line to look on from.
 
     A comment or formula that closes on its own line is a block only where it stands alone
-    between blank lines; inside a paragraph it is inline. A comment without its end runs to
-    the end of the note; a formula without its end is text.
+    between blank lines; inside a paragraph it is inline, as is a formula with text behind its
+    end. A comment without its end runs to the end of the note; a formula without one is text.
     """
     match = OPENING.match(lines[at])
     if match is None:
-        return None, None
+        return None, at + 1, None
     mark = match.group(1)
     kind = BlockKind.COMMENT if mark == "%%" else BlockKind.MATH
-    rest = lines[at][match.end() :]
-    if mark in rest:
-        alone = not rest.partition(mark)[2].strip() and _stands_alone(lines, at)
-        return (Region(kind, at, at) if alone else None), None
+    _, closed, behind = lines[at][match.end() :].partition(mark)
+    if closed:
+        alone = not behind.strip() and _stands_alone(lines, at)
+        return (Region(kind, at, at) if alone else None), at + 1, None
     for index in range(at + 1, len(lines)):
-        if mark in lines[index]:
-            if kind is BlockKind.MATH and lines[index].rpartition(mark)[2].strip():
-                return None, None
-            return Region(kind, at, index), None
+        _, closed, behind = lines[index].partition(mark)
+        if closed:
+            inline = kind is BlockKind.MATH and behind.strip()
+            return (None if inline else Region(kind, at, index)), index + 1, None
     if kind is BlockKind.MATH:
-        return None, Problem("math-unclosed", "A formula is opened with $$ and not closed.", at)
+        problem = Problem("math-unclosed", "A formula is opened with $$ and not closed.", at)
+        return None, at + 1, problem
     problem = Problem("comment-unclosed", "A comment is opened with %% and not closed.", at)
-    return Region(kind, at, len(lines) - 1), problem
+    return Region(kind, at, len(lines) - 1), len(lines), problem
 
 
 def mask(lines: list[str], region: Region) -> None:

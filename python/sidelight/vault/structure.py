@@ -18,9 +18,11 @@ _MARKDOWN = pyromark.Markdown(
     | pyromark.Options.ENABLE_MATH
 )
 # Events of the inside of a text in which links and tags do not count.
-_OPAQUE = ("Code", "InlineHtml", "InlineMath", "DisplayMath")
-_BLANK = b" \t\n"
-_NODES = frozenset(("Paragraph", "Item", "HtmlBlock", "List", "BlockQuote", "CodeBlock", "Table"))
+_OPAQUE = frozenset(("Code", "InlineHtml", "InlineMath", "DisplayMath"))
+# What is no block; a row's missing cells are empty and lie past the end of their table.
+_INLINE = frozenset(("Link", "Image", "Emphasis", "Strong", "TableHead", "TableRow", "TableCell"))
+
+_FAR = 1 << 62
 
 
 @dataclass(slots=True)
@@ -36,13 +38,15 @@ class Structure:
     links: list[tuple[str, int, int, bool]] = field(default_factory=list)  # destination, embed
     autolinks: list[tuple[int, int]] = field(default_factory=list)
 
-    def is_opaque(self, offset: int) -> bool:
-        """True where links and tags do not count."""
-        return _within(self.opaque, offset)
+    def opened_before(self, offset: int) -> int:
+        """Start of the opaque span around an offset: links and tags do not count; else -1."""
+        index = bisect_right(self.opaque, (offset, _FAR)) - 1
+        return self.opaque[index][0] if index >= 0 and self.opaque[index][1] > offset else -1
 
     def in_table(self, offset: int) -> bool:
         """True inside a table, at any depth."""
-        return _within(self.tables, offset)
+        index = bisect_right(self.tables, (offset, _FAR)) - 1
+        return index >= 0 and self.tables[index][1] > offset
 
 
 def read_structure(text: str, data: bytes) -> Structure:
@@ -54,56 +58,51 @@ def read_structure(text: str, data: bytes) -> Structure:
     """
     found = Structure()
     root_end = 0
-    roots, nodes, opaque = found.roots, found.nodes, found.opaque
+    opaque = found.opaque
     events: Any = _MARKDOWN.events_with_range(text, merge_text=True)
-    for event, span in events:
+    for event, span in events:  # tens of thousands a megabyte: the order of tests matters
         if event.__class__ is str:
             if event == "Rule" and span["start"] >= root_end:
                 root_end = span["end"]
-                roots.append(("Rule", span["start"], root_end))
+                found.roots.append(("Rule", span["start"], root_end))
             continue
         if "Text" in event or "End" in event:
             continue
-        if "Start" not in event:
-            for name in _OPAQUE:
-                if name in event:
-                    end = span["end"]
-                    # Obsidian: a dollar followed by a digit closes no formula.
-                    if name != "InlineMath" or not data[end : end + 1].isdigit():
-                        opaque.append((span["start"], end))
-                    break
-            continue
-        tag = event["Start"]
+        tag = event.get("Start")
         start, end = span["start"], span["end"]
-        while start < end and data[start] in _BLANK:  # a nested item begins at its indentation
-            start += 1
+        if tag is None:
+            # Obsidian: a dollar followed by a digit closes no formula.
+            closed = "InlineMath" not in event or not data[end : end + 1].isdigit()
+            if closed and not _OPAQUE.isdisjoint(event):
+                opaque.append((start, end))
+            continue
         if tag.__class__ is str:
             name = tag
         else:
             (name,) = tag
-        if name == "Link" or name == "Image":
-            link = tag[name]
-            kind = link["link_type"]
-            if kind == "Inline":
-                found.links.append((link["dest_url"], start, end, name == "Image"))
-            elif kind == "Autolink" or kind == "Email":
-                found.autolinks.append((start, end))
+        if name in _INLINE:
+            if name == "Link" or name == "Image":
+                _add_link(found, tag[name], name, start, end)
             continue
+        while data[start] <= 32 and start + 1 < end:  # a nested item begins at its indentation
+            start += 1
+        found.nodes.append((name, start, end))
         if start >= root_end:
             root_end = end
-            roots.append((name, start, end))
+            found.roots.append((name, start, end))
             if name == "Heading":
                 found.headings[start] = int(tag["Heading"]["level"][1])
-        if name in _NODES:
-            nodes.append((name, start, end))
-            if name == "CodeBlock" or name == "HtmlBlock":
-                opaque.append((start, end))
-                found.literal.append((start, end))
-            elif name == "Table":
-                found.tables.append((start, end))
+        if name == "CodeBlock" or name == "HtmlBlock":
+            opaque.append((start, end))
+            found.literal.append((start, end))
+        elif name == "Table":
+            found.tables.append((start, end))
     return found
 
 
-def _within(spans: list[tuple[int, int]], offset: int) -> bool:
-    index = bisect_right(spans, (offset, 1 << 62)) - 1
-    return index >= 0 and spans[index][1] > offset
+def _add_link(found: Structure, link: Any, name: str, start: int, end: int) -> None:
+    kind = link["link_type"]
+    if kind == "Inline":
+        found.links.append((link["dest_url"], start, end, name == "Image"))
+    elif kind == "Autolink" or kind == "Email":
+        found.autolinks.append((start, end))

@@ -26,6 +26,8 @@ _INNER = r"((?:[^\[\]\n\r]|\[(?!\[)|\](?!\]))++)"
 WIKILINK_BYTES = re.compile((r"\[\[(?!\[)" + _INNER + r"\]\]").encode())
 WIKILINK = re.compile(r"\[\[(?!\[)" + _INNER + r"\]\]")
 
+# Longer labels are not parsed, only cut at the last "](".
+_LONG_LABEL = 2_000
 _SCHEME = re.compile(r"(?:[A-Za-z][A-Za-z0-9+.\-]*:|//)")
 
 
@@ -37,8 +39,8 @@ def is_asset(target: str) -> bool:
 
 def split_target(text: str) -> tuple[str, str]:
     """Path part and subpath (with its `#`), both trimmed; they part at the first `#`."""
-    path, hash_, subpath = text.partition("#")
-    return path.strip(), (hash_ + subpath).strip()
+    at = text.find("#")
+    return (text.strip(), "") if at < 0 else (text[:at].strip(), text[at:].strip())
 
 
 def wikilink(
@@ -55,7 +57,8 @@ def wikilink(
     The first bar splits off the display text unless it comes first. `\\|`, which table
     cells need, counts as a bar everywhere.
     """
-    inner = inner.replace("\\|", "|")
+    if "\\" in inner:
+        inner = inner.replace("\\|", "|")
     bar = inner.find("|")
     display: str | None = None
     if bar > 0:
@@ -89,7 +92,11 @@ def markdown_link(
     if not target and not subpath:
         return None
     start = 2 if embed else 1
-    label = source_text[start : label_end(source_text, start)]
+    if len(source_text) <= _LONG_LABEL:
+        end = label_end(source_text, start)
+    else:
+        end = source_text.rfind("](")
+    label = source_text[start:end]
     display = " ".join(label.split()) or None
     asset = is_asset(target)
     return Link(source_text, target, subpath, display, embed, asset, LinkKind.MARKDOWN, line, node)
