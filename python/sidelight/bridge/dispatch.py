@@ -149,7 +149,7 @@ class Dispatcher:
                 "Give every request its own id.",
                 code="INVALID_REQUEST",
             )
-        if session.full and self._methods[request.method].spec.lane is not Lane.LOOP:
+        if session.full(self._methods[request.method].spec.lane):
             return SidelightError(
                 f"More than {MAX_QUEUED} requests are waiting.",
                 "Wait for answers before asking on.",

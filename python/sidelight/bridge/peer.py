@@ -33,6 +33,7 @@ log = logging.getLogger("sidelight.bridge")
 HEARTBEAT_S = 20.0  # a peer that answers no ping is gone after half as long again
 SEND_S = 10.0  # one message must leave within it
 NEWS_S = 0.1  # at most ten reports of progress a second
+MAX_TASKS = MAX_IN_FLIGHT + 2 * MAX_QUEUED  # what both full queues hold
 LINGER_S = 5.0  # what still runs for a client that has gone
 _REASONS = {
     CloseCode.GOING_AWAY: "the daemon stops",
@@ -141,12 +142,13 @@ class Peer:
             if isinstance(message, bytes):
                 await self._end(CloseCode.UNSUPPORTED_DATA)
                 return
-            if len(self._tasks) >= MAX_QUEUED + MAX_IN_FLIGHT:
-                await self._respond(message)  # reads no further meanwhile
+            if len(self._tasks) > MAX_TASKS:
+                await self._respond(message)  # answers pile up: reads no further meanwhile
                 continue
             task = asyncio.create_task(self._respond(message))
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
+            await asyncio.sleep(0)  # it takes its place in the queue before the next is read
 
     async def _respond(self, message: str) -> None:
         with contextlib.suppress(ConnectionError):

@@ -33,7 +33,7 @@ MAX_ID_CHARS = 256
 MAX_DEPTH = 32  # nesting of a request; ours never pass 6
 MAX_IN_FLIGHT = 8  # requests of one connection that run at the same time
 MAX_BULK_IN_FLIGHT = 2  # of which long ones, so that a query never waits for them
-MAX_QUEUED = 256  # requests of one connection that wait; more are answered BUSY
+MAX_QUEUED = 256  # queries, and as many bulk requests, that wait; more are answered BUSY
 MAX_CHANGED_PATHS = 1_000  # of one `index/changed`
 HELLO_TIMEOUT_MS = 5_000  # contract
 

@@ -71,10 +71,9 @@ class Session:
         self._newest: dict[str, Call] = {}
         self.slots = Slots()
 
-    @property
-    def full(self) -> bool:
-        """Whether a further request must be turned away."""
-        return self.slots.waiting >= MAX_QUEUED
+    def full(self, lane: Lane) -> bool:
+        """Whether a further request of this lane must be turned away."""
+        return self.slots.waiting(lane) >= MAX_QUEUED
 
     def knows(self, request: Request) -> bool:
         """Whether a request with the same id is still on its way."""
@@ -127,10 +126,9 @@ class Slots:
             Lane.BULK: deque(),
         }
 
-    @property
-    def waiting(self) -> int:
-        """Requests that have no slot yet."""
-        return sum(map(len, self._waiting.values()))
+    def waiting(self, lane: Lane) -> int:
+        """Requests of a lane that have no slot yet."""
+        return len(self._waiting.get(lane, ()))
 
     def _fits(self, lane: Lane) -> bool:
         if lane is Lane.BULK and self._running[Lane.BULK] >= MAX_BULK_IN_FLIGHT:
