@@ -22,6 +22,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+from sidelight.config import Settings
 from sidelight.engine import Engine
 from sidelight.errors import SidelightError, UsageError
 from sidelight.evaluation.metrics import paired_bootstrap
@@ -92,7 +93,10 @@ def vault_of(shared: Path, name: str) -> Path:
 def open_indexed(name: str, cache: Path, *, rebuild: bool = False) -> Engine:
     """The engine of a set's vault with its index brought up to date; says how long it took."""
     started = time.monotonic()
-    engine = Engine.open(vault_of(shared_folder(), name), data_dir=cache / name)
+    # The defaults, whatever the person who runs this has set for a vault of theirs.
+    engine = Engine.open(
+        vault_of(shared_folder(), name), data_dir=cache / name, settings=Settings()
+    )
     try:
         engine.sync(None, rebuild=rebuild)
         state, _ = engine.status()
