@@ -26,6 +26,7 @@ import re
 import signal
 import subprocess
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -36,6 +37,7 @@ from environment import ROOT, OneLineParser, SetupError
 SAMPLE = ROOT / "python" / "sidelight" / "sample" / "vault"
 SAMPLE_QUERY = "拿铁"  # finds the receipt of an osmanthus latte, whatever jieba makes of it
 READY_SECONDS = 120  # the daemon opens its index and loads the model before it answers
+MODEL_SECONDS = 15  # it loads in 2 to 4; a search by words alone is the example otherwise
 STOP_SECONDS = 20  # it finishes the commit at hand before it goes
 
 
@@ -77,7 +79,7 @@ def _run(vault: Path, *, once: bool) -> int:
     with _daemon(vault) as ready:
         print(f"\nSidelight listens on 127.0.0.1:{ready['port']} (this computer only).")
         print(f"Discovery file: {ready['discovery']}")
-        if not _example_search(vault):
+        if not _example_search(vault, words_only=words_only):
             return 1
         if once:
             return 0
@@ -123,13 +125,31 @@ def _sidelight(*arguments: str, quiet: bool = False) -> int:
     ).returncode
 
 
-def _example_search(vault: Path) -> bool:
+def _example_search(vault: Path, *, words_only: bool) -> bool:
     query = SAMPLE_QUERY if vault == SAMPLE.resolve() else _query_from(vault)
     if not query:
         print("The vault holds no notes yet: there is nothing to search for.")
         return True
-    print(f'\nAn example: sidelight search "{vault}" "{query}"\n')
+    if not words_only:
+        _wait_for_all_channels(vault, query)
+    print(f'\nAn example: sidelight search "{vault}" "{query}"\n', flush=True)
     return _sidelight("search", str(vault), query, "--limit", "3") == 0
+
+
+def _wait_for_all_channels(vault: Path, query: str) -> None:
+    """Lets the daemon load its model, which it does after it has begun to answer by words."""
+    until = time.monotonic() + MODEL_SECONDS
+    while time.monotonic() < until:
+        answer = subprocess.run(
+            [environment.program("sidelight"), "search", str(vault), query, "--json"],
+            env=environment.child_environment(),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            check=False,
+        )
+        if answer.returncode != 0 or not json.loads(answer.stdout).get("degraded"):
+            return
+        time.sleep(0.5)
 
 
 def _query_from(vault: Path) -> str:

@@ -17,7 +17,7 @@ from sidelight.config import PROTOCOL, places_for
 from sidelight.doctor import as_json, diagnose, render, worst
 from sidelight.doctor.surroundings import file_system, synced_by
 from sidelight.errors import IndexUnavailableError, VaultError
-from sidelight.types import Finding, IndexState, NoteState, Progress
+from sidelight.types import Finding, IndexState, NoteState, Problem, Progress
 
 pytestmark = pytest.mark.usefixtures("isolated_home")
 
@@ -144,6 +144,7 @@ def test_the_state_of_the_index_is_told(vault: Path) -> None:
 
 def test_notes_that_failed_are_named_with_their_reason_and_only_a_few(vault: Path) -> None:
     failed = [NoteState(f"坏{i}.md", False, 0, 0, None, "is binary", (), None) for i in range(9)]
+    failed.append(NoteState("half.md", True, 1, 1, "h", None, (Problem("x", "y"),), 1.0))
     found = only(diagnose(vault, index=Index(failed=failed)), "failed-notes")
     check_says(found, "warning", "9 notes are", "坏0.md (is binary)", "and 4 more")
 

@@ -123,7 +123,7 @@ def check_failed_notes(visit: Visit) -> list[Finding]:
     """Which notes could not be indexed, and why?"""
     if visit.index is None:
         return []
-    failed = visit.index.failed_notes()
+    failed = [note for note in visit.index.failed_notes() if note.error]
     if not failed:
         return [ok("failed-notes", "Every note could be indexed.")]
     reasons = [f"{note.path} ({note.error})" for note in failed]

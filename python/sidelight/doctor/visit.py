@@ -23,7 +23,7 @@ class OpenIndex(Protocol):
         """What the index covers and what goes on."""
 
     def failed_notes(self) -> Sequence[NoteState]:
-        """The notes that could not be indexed."""
+        """The notes that could not be indexed, or only in part."""
 
 
 @dataclass(frozen=True, slots=True)
