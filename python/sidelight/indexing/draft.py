@@ -14,9 +14,11 @@ from sidelight.language.terms import Terms
 from sidelight.store.rows import ChunkDraft, Field, NoteDraft, NoteRow
 from sidelight.types import Chunk, FileEntry, Note, PassageKind
 from sidelight.vault.chunker import chunk_note
-from sidelight.vault.dates import note_date
+from sidelight.vault.dates import note_dates
 from sidelight.vault.markdown import parse_note
 
+# Changes when chunks, fields or what is embedded change: every note is then read again.
+DRAFT_VERSION = "1"
 _SPACE = re.compile(r"\s+")
 
 
@@ -46,8 +48,8 @@ def draft_note(entry: FileEntry, data: bytes, terms: Terms) -> NoteDraft:
         block_ids=note.block_ids,
         links=note.links,
         fields=tuple(_fields(note, chunks, lead, terms)),
-        lead=_summary(chunks) if _summary(chunks) is not None else lead,
-        date=_iso(note_date(note)),
+        lead=lead if (summary := _summary(chunks)) is None else summary,
+        date=_iso(note_dates(note)),
         problems=note.problems,
         chunks=len(drafts),
         indexed_at=time.time(),
@@ -103,14 +105,12 @@ def _starts_with_heading(chunk: Chunk) -> bool:
 
 def _lead(chunks: list[Chunk]) -> int | None:
     """The chunk a hit on the note's name brings: its lead section, or what there is."""
-    for wanted in (
-        lambda c: c.searchable and c.kind in (PassageKind.LINES, PassageKind.CANVAS),
-        lambda c: c.kind in (PassageKind.LINES, PassageKind.CANVAS, PassageKind.NOTE),
-        lambda c: True,
-    ):
-        for chunk in chunks:
-            if wanted(chunk):
-                return chunk.chunk_index
+    body = [c for c in chunks if c.kind in (PassageKind.LINES, PassageKind.CANVAS)]
+    searchable = [c for c in body if c.searchable]
+    empty = [c for c in chunks if c.kind is PassageKind.NOTE]
+    for group in (searchable, body, empty, chunks):
+        if group:
+            return group[0].chunk_index
     return None
 
 

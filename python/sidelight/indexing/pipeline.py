@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import logging
+import stat
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
@@ -24,12 +25,12 @@ from sidelight.store.catalog import Catalog
 from sidelight.store.rows import ChunkRow, NoteDraft, NoteRow
 from sidelight.store.tables import Tables
 from sidelight.types import FileEntry, Progress
-from sidelight.vault.files import Exclusions, read_note_bytes, scan
+from sidelight.vault.exclusions import Exclusions
+from sidelight.vault.files import is_note, read_note_bytes, scan
 from sidelight.vault.links import LinkResolver
 
 log = logging.getLogger(__name__)
 
-_NOTE_ENDINGS = (".md", ".canvas")
 _COMMIT_NOTES = 256  # notes a commit: one costs 25 to 45 ms however many rows it has
 _COMMIT_BYTES = 4_000_000  # and bounds memory
 _EMBED_WINDOW = 64  # chunks between two looks at what else is to do: 1 to 2 s of work
@@ -66,6 +67,8 @@ class Indexer:
         self.exclusions = Exclusions.load(vault, settings)
         self.embedder: Embedder | None = None
         self.on_changed: Callable[[list[str]], None] = lambda paths: None
+        self.on_forced_done: Callable[[], None] = lambda: None
+        self.placeholders: tuple[str, ...] = ()  # cloud files whose content is not here
         self._tables = tables
         self._catalog = catalog
         self._terms = terms
@@ -73,21 +76,29 @@ class Indexer:
         self._renames = renames
         self._names: set[str] = set()
         self._commits = 0
+        self._forced = False
+        self._queue: list[ChunkRow] = []  # what waits for vectors, newest notes first
+        self._queue_revision = -1
+        self._embedding_since = 0.0
+        self._embedded_since = 0
         self._unembeddable: set[str] = set()
 
     # ------------------------------------------------------------------ words
 
-    def scan(self) -> Changes:
+    def use_terms(self, terms: Terms) -> None:
+        """Other user words: a forced scan has to follow."""
+        self._terms = terms
+
+    def scan(self, *, forced: bool = False) -> Changes:
         """Compares the vault with the index by size and time.
+
+        Args:
+            forced: every note counts as changed (another tokenizer, a rebuild).
 
         Raises:
             VaultError: the vault is not there; the index stays as it is and waits.
         """
-        if not self.vault.is_dir():
-            raise VaultError(
-                f"The vault {self.vault} is not there.",
-                "Reconnect the drive or check the path; the index is kept and waits.",
-            )
+        self.require_vault()
         changes, names, seen = Changes(), set(), set()
         self.exclusions = Exclusions.load(self.vault, self.settings)
         for entry in scan(self.vault, self.exclusions, self.settings):
@@ -97,40 +108,77 @@ class Indexer:
             seen.add(entry.path)
             if entry.placeholder:
                 changes.placeholders.append(entry.path)
-            elif self._differs(entry):
+            elif forced or self._differs(entry):
                 changes.changed.append(entry)
         if not names and self._catalog.notes:
             raise VaultError(
                 f"The vault {self.vault} is empty, though it had notes.",
                 "If its drive is not mounted, mount it; if you emptied it, rebuild the index.",
             )
+        self._forced = forced
         self._rename_targets(names)
         changes.gone = sorted(p for p in self._catalog.notes if p not in seen)
         return changes
+
+    def require_vault(self) -> None:
+        """Makes sure that the vault is there before anything counts as gone.
+
+        Raises:
+            VaultError: it is not.
+        """
+        if not self.vault.is_dir():
+            raise VaultError(
+                f"The vault {self.vault} is not there.",
+                "Reconnect the drive or check the path; the index is kept and waits.",
+            )
+
+    def rules_changed(self, paths: Iterable[str]) -> bool:
+        """Whether a change of these files may change which notes are read."""
+        return any(path.rpartition("/")[2].startswith(".") for path in paths)
+
+    def kind(self, path: str) -> str:
+        """ "file", "folder" or "gone"; links and devices are neither file nor folder."""
+        try:
+            mode = (self.vault / path).lstat().st_mode
+        except (OSError, ValueError):
+            return "gone"
+        if stat.S_ISDIR(mode):
+            return "folder"
+        return "file" if stat.S_ISREG(mode) else "gone"
+
+    def indexed_under(self, paths: Iterable[str]) -> list[str]:
+        """Indexed notes at these paths or below them."""
+        wanted = set(paths)
+        if not wanted:
+            return []
+        return sorted(
+            note
+            for note in self._catalog.notes
+            if note in wanted or any(note.startswith(path + "/") for path in wanted)
+        )
 
     def entry(self, path: str) -> FileEntry | None:
         """Size and time of one note, or None where it is not (or no longer) one to index."""
         if not is_note(path) or self.exclusions.excluded(path):
             return None
         try:
-            stat = (self.vault / path).lstat()
+            status = (self.vault / path).lstat()
         except OSError:
             return None
-        return FileEntry(path, stat.st_size, stat.st_mtime_ns)
+        return FileEntry(path, status.st_size, status.st_mtime_ns)
 
     def apply(self, changes: Changes, report: Report, stopped: Stopped) -> None:
         """Reads changed notes and commits their words; forgets those that are gone."""
         entries = changes.changed
-        done, started = 0, time.monotonic()
+        started = time.monotonic()
         batch: list[NoteDraft] = []
         touched: list[NoteRow] = []
         size = 0
         gone = self._moved(changes) if changes.gone and entries else changes.gone
-        for entry in entries:
+        for done, entry in enumerate(entries, start=1):
             if stopped():
                 break
             draft = self._read(entry)
-            done += 1
             if isinstance(draft, NoteRow):
                 touched.append(draft)
             elif draft is not None:
@@ -145,6 +193,15 @@ class Indexer:
         if gone:
             self._tables.remove(gone, self._catalog)
             self._committed(gone)
+
+    def finished(self, changes: Changes, *, forced: bool) -> None:
+        """A whole scan was applied: what it was made with is now true of every note."""
+        self.placeholders = tuple(changes.placeholders)
+        if forced:
+            self._forced = False
+            self.on_forced_done()
+        if self._commits > 1:  # a first index or a checkout: index the new rows at once
+            self.compact(force=True)
 
     def _commit(self, batch: Sequence[NoteDraft]) -> None:
         if batch:
@@ -171,13 +228,14 @@ class Indexer:
             return None
         except OSError as error:
             return failed_note(entry, f"cannot be read ({error.strerror or error})")
-        if known is not None and not known.error:
-            if hashlib.sha256(data).hexdigest() == known.content_hash:
-                return replace(known, size=entry.size, mtime_ns=entry.mtime_ns)
+        same = known is not None and known.content_hash == hashlib.sha256(data).hexdigest()
+        if known is not None and same and not self._forced:
+            return replace(known, size=entry.size, mtime_ns=entry.mtime_ns)
         try:
             return draft_note(entry, data, self._terms)
-        except Exception as error:  # noqa: BLE001 - one note never stops the index; it is listed
-            log.exception("note could not be indexed")
+        except Exception as error:  # one note never stops the index; it is listed
+            log.error("a note could not be indexed: %s", type(error).__name__)
+            log.debug("in detail", exc_info=True)
             return failed_note(entry, f"could not be indexed ({type(error).__name__})")
 
     def _moved(self, changes: Changes) -> list[str]:
@@ -216,21 +274,36 @@ class Indexer:
 
     # ------------------------------------------------------------------ vectors
 
-    def pending(self) -> list[ChunkRow]:
-        """Chunks that wait for their vector; those that cannot be embedded do not wait."""
-        rows = self._catalog.unembedded()
-        return [row for row in rows if row.embed_hash not in self._unembeddable]
+    def pending(self) -> int:
+        """How many texts wait for their vector; those that cannot be embedded do not wait."""
+        if self.embedder is None:
+            return 0
+        if self._queue_revision != self._catalog.revision:
+            with self._catalog.lock:
+                self._queue_revision = self._catalog.revision
+                rows = self._catalog.unembedded()
+                age = {p: -n.mtime_ns for p, n in self._catalog.notes.items()}
+            rows.sort(key=lambda row: age.get(row.path, 0))
+            self._queue = [r for r in rows if r.embed_hash not in self._unembeddable]
+            self._embedding_since, self._embedded_since = time.monotonic(), 0
+        return len(self._queue)
 
     def embed_window(self) -> int:
         """Embeds the next window of chunks, newest notes first; returns how many are left."""
-        if self.embedder is None:
+        if self.embedder is None or not self.pending():
             return 0
-        rows = self.pending()
-        newest = {p: n.mtime_ns for p, n in self._catalog.notes.items()}
-        rows.sort(key=lambda row: -newest.get(row.path, 0))
-        window = rows[:_EMBED_WINDOW]
+        window, self._queue = self._queue[:_EMBED_WINDOW], self._queue[_EMBED_WINDOW:]
         self._embed(self.embedder, window)
-        return len(rows) - len(window)
+        self._embedded_since += len(window)
+        return len(self._queue)
+
+    def vector_progress(self) -> Progress:
+        """How far embedding is, over the whole index."""
+        total = self._catalog.searchable
+        left = len(self._queue)
+        spent = max(time.monotonic() - self._embedding_since, 1e-6)
+        rate = self._embedded_since / spent
+        return Progress("vectors", max(0, total - left), total, rate, left / rate if rate else None)
 
     def _embed(self, embedder: Embedder, rows: Sequence[ChunkRow]) -> None:
         texts = self._tables.texts([row.chunk_id for row in rows])
@@ -248,7 +321,7 @@ class Indexer:
             vectors = embedder.embed_passages(inputs)
         except (ModelError, RuntimeError, ValueError):
             if len(ready) == 1:  # found it: this text cannot be embedded, the others can
-                log.exception("a chunk could not be embedded")
+                log.error("a chunk could not be embedded")
                 self._unembeddable.add(ready[0].embed_hash)
                 return
             for row in ready:
@@ -267,37 +340,35 @@ class Indexer:
             return
         try:
             self._tables.compact(self._catalog)
-        except IndexUnavailableError:
-            log.exception("compaction failed; it will be tried again")
+        except IndexUnavailableError as error:
+            log.error("compaction failed and will be tried again: %s", error.code)
         self._commits = 0
 
     def sync(
-        self, report: Report, stopped: Stopped = lambda: False, *, lexical_only: bool = False
+        self,
+        report: Report,
+        stopped: Stopped = lambda: False,
+        *,
+        lexical_only: bool = False,
+        forced: bool = False,
     ) -> None:
         """Scan, words, vectors, upkeep, once."""
         report(Progress("scan", 0, 0))
-        changes = self.scan()
+        changes = self.scan(forced=forced)
         self.apply(changes, report, stopped)
+        if not stopped():
+            self.finished(changes, forced=forced)
         if not lexical_only and self.embedder is not None:
-            total, started = len(self.pending()), time.monotonic()
-            left = total
-            while left and not stopped():
-                left = self.embed_window()
-                report(_progress("vectors", total - left, total, started))
+            while self.pending() and not stopped():
+                self.embed_window()
+                report(self.vector_progress())
         report(Progress("compact", 0, 1))
         if self._commits:
             self.compact(force=True)
         report(Progress("idle", 1, 1))
 
 
-def is_note(path: str) -> bool:
-    """Whether a file is one whose text is searched."""
-    return path.lower().endswith(_NOTE_ENDINGS)
-
-
 def _progress(phase: str, done: int, total: int, started: float) -> Progress:
     spent = max(time.monotonic() - started, 1e-6)
     rate = done / spent
     return Progress(phase, done, total, rate, (total - done) / rate if rate else None)
-
-

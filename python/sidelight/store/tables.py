@@ -237,7 +237,11 @@ class Tables:
         return row["path"], unpack(row["snapshot"])
 
     def match(
-        self, groups: Sequence[tuple[Sequence[str], float]], limit: int, paths: set[str] | None
+        self,
+        groups: Sequence[tuple[Sequence[str], float]],
+        limit: int,
+        only: set[str] | None = None,
+        without: set[str] | None = None,
     ) -> list[str]:
         """Ids of chunks that hold any of the terms, by LanceDB's own order.
 
@@ -247,20 +251,22 @@ class Tables:
         Args:
             groups: terms with the boost they share.
             limit: most ids.
-            paths: only notes of these paths; None for all.
+            only: notes of these paths; None for all.
+            without: not notes of these paths.
         """
         queries = [
             (Occur.SHOULD, _match_query(" ".join(terms), "terms", boost=boost))
             for terms, boost in groups
             if terms
         ]
-        if not queries or paths == set():
+        if not queries or only == set():
             return []
         search = self._chunks.search(_boolean_query(queries), query_type="fts")
         search = search.select(["chunk_id"]).limit(limit)
-        if paths is not None:
-            quoted = ",".join(_quote(p) for p in sorted(paths))
-            search = search.where(f"path IN ({quoted})", prefilter=True)
+        if only or without:
+            quoted = ",".join(_quote(p) for p in sorted(only or without or ()))
+            operator = "IN" if only else "NOT IN"
+            search = search.where(f"path {operator} ({quoted})", prefilter=True)
         ids: list[str] = search.to_arrow()["chunk_id"].to_pylist()
         return ids
 

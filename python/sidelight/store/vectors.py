@@ -74,6 +74,10 @@ class VectorMatrix:
             found[known] = np.round((rows * query.astype(np.float64)).sum(axis=1), 9)
         return found
 
+    def rows(self, hashes: Iterable[str]) -> Matrix:
+        """Centred vectors of the texts that have one, shape (n, d)."""
+        return self._rows[[self._slot[h] for h in hashes if h in self._slot]]
+
     def nearest(
         self, query: NDArray[np.float32], count: int, allowed: set[str] | None
     ) -> list[tuple[str, float]]:

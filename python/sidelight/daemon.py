@@ -1,0 +1,142 @@
+"""The daemon: one engine, one bridge, one discovery file, until it is told to leave."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import logging
+import logging.handlers
+import signal
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TextIO
+
+from sidelight.bridge import discovery
+from sidelight.bridge.server import BridgeServer
+from sidelight.config import Places, load_settings, open_vault, places_for
+from sidelight.doctor import diagnose
+from sidelight.engine import Engine
+from sidelight.errors import BridgeError
+
+log = logging.getLogger(__name__)
+
+_LOG_BYTES = 1_000_000  # a file; five are kept
+_LOG_FILES = 5
+
+
+@dataclass(frozen=True, slots=True)
+class ServeOptions:
+    """What `sidelight serve` was asked for."""
+
+    vault: Path
+    port: int = 0
+    data_dir: Path | None = None
+    log_level: str = "info"
+    allow_origins: Sequence[str] = ()
+    exit_with_clients: bool = False
+
+
+def serve(options: ServeOptions, announce: Callable[[Places, int], None]) -> None:
+    """Runs until a signal, `daemon/stop`, or (if asked) the last client's leaving.
+
+    Args:
+        options: what was asked for.
+        announce: told the places and the port once the bridge answers.
+
+    Raises:
+        SidelightError: it cannot run; nothing is left behind.
+    """
+    places = places_for(open_vault(options.vault), options.data_dir)
+    running = discovery.read(places)
+    if running is not None and discovery.is_alive(running):
+        raise BridgeError(
+            f"A daemon already serves this vault (process {running['pid']}, "
+            f"port {running['port']}).",
+            "Use it, or stop it first.",
+            code="ALREADY_RUNNING",
+        )
+    log_to_file(places, options.log_level)
+    engine = Engine.open(
+        options.vault,
+        data_dir=options.data_dir,
+        lexical_only=True,
+        settings=load_settings(places),
+    )
+    try:
+        asyncio.run(_run(engine, options, announce))
+    finally:
+        engine.close()
+
+
+async def _run(
+    engine: Engine, options: ServeOptions, announce: Callable[[Places, int], None]
+) -> None:
+    server = BridgeServer(
+        engine,
+        port=options.port,
+        allow_origins=options.allow_origins,
+        exit_with_clients=options.exit_with_clients,
+        doctor=lambda: diagnose(
+            engine.vault,
+            data_dir=options.data_dir,
+            index=engine,
+            allowed_origins=options.allow_origins,
+        ),
+    )
+    port = await server.start()
+    leave = asyncio.Event()
+    with _signals(leave):
+        try:
+            discovery.write(engine.places, port, server.token)
+            engine.start()
+            # Words answer at once; the model takes seconds and joins when it is there.
+            threading.Thread(target=engine.load_models, name="models", daemon=True).start()
+            announce(engine.places, port)
+            told = asyncio.create_task(leave.wait())
+            finished = asyncio.create_task(server.finished())
+            await asyncio.wait({told, finished}, return_when=asyncio.FIRST_COMPLETED)
+            for task in (told, finished):
+                task.cancel()
+        finally:
+            discovery.remove(engine.places, server.token)
+            await server.stop()
+
+
+@contextlib.contextmanager
+def _signals(leave: asyncio.Event) -> Iterator[None]:
+    """Turns the signals that ask to leave into the event, on every platform."""
+    loop = asyncio.get_running_loop()
+    wanted = [signal.SIGINT, signal.SIGTERM]
+    if hasattr(signal, "SIGBREAK"):
+        wanted.append(signal.SIGBREAK)
+    old = {}
+    for one in wanted:
+        old[one] = signal.signal(one, lambda *_: loop.call_soon_threadsafe(leave.set))
+    try:
+        yield
+    finally:
+        for one, handler in old.items():
+            signal.signal(one, handler)
+
+
+def log_to_file(places: Places, level: str) -> None:
+    """One event a line, in a rotating file of this vault's; never texts, queries or tokens."""
+    places.log.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    handler = logging.handlers.RotatingFileHandler(
+        places.log, maxBytes=_LOG_BYTES, backupCount=_LOG_FILES, encoding="utf-8", delay=True
+    )
+    handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s %(message)s"))
+    root = logging.getLogger("sidelight")
+    root.setLevel(level.upper())
+    root.addHandler(handler)
+    root.propagate = False
+
+
+def ready_line(places: Places, port: int, pid: int, out: TextIO) -> None:
+    """The one line of `serve --json`."""
+    event = {"event": "ready", "pid": pid, "port": port, "discovery": str(places.discovery)}
+    out.write(json.dumps(event) + "\n")
+    out.flush()

@@ -1,0 +1,531 @@
+"""One vault, open: its index, models, words and settings; what the daemon and a command use.
+
+Blocking and thread-safe. Owns the resources and hands them to the stages of `indexing/` and
+`query/`; decides nothing about ranking and knows no socket.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+import logging
+import threading
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import filelock
+
+from sidelight.config import Places, Settings, open_vault, places_for, save_settings, settings_from
+from sidelight.config import load_settings as read_settings
+from sidelight.errors import IndexUnavailableError, ModelError, UsageError
+from sidelight.indexing.draft import DRAFT_VERSION
+from sidelight.indexing.pipeline import Indexer
+from sidelight.indexing.renames import Renames
+from sidelight.indexing.worker import Worker
+from sidelight.language.terms import Terms
+from sidelight.models.embedder import Embedder
+from sidelight.models.registry import load_embedder, load_reranker
+from sidelight.models.reranker import Reranker
+from sidelight.query import lookup, pipeline
+from sidelight.query.gate import Gate
+from sidelight.query.index import Index
+from sidelight.query.metadata import MetadataIndex
+from sidelight.store.catalog import Catalog
+from sidelight.store.tables import SCHEMA_VERSION, Tables
+from sidelight.types import (
+    Citation,
+    IndexState,
+    NoteState,
+    Passage,
+    Progress,
+    ResolvedLink,
+    SearchRequest,
+    SearchResult,
+)
+from sidelight.vault.exclusions import Exclusions
+from sidelight.vault.files import scan
+from sidelight.vault.grep import grep
+from sidelight.vault.lines import decode, split_lines
+from sidelight.vault.links import LinkResolver
+from sidelight.vault.reading import read_inside
+from sidelight.vault.watcher import Watcher
+
+log = logging.getLogger(__name__)
+
+_WORKERS = 8  # three channels of two queries and a reranker at the same time
+_NEVER: Callable[[], bool] = lambda: False  # noqa: E731 - a default, not a function of its own
+_LOADING = "the model is being loaded"
+
+# Settings that say how notes are read: a change of these reads every note again.
+_READING = ("user_words",)
+_SCANNING = ("excluded", "config_folder", "followed_links", "max_note_bytes")
+_MODELS = ("embedding_model", "reranker_model")
+
+
+class Engine:
+    """An open vault. Make one with `Engine.open`, and `close` it."""
+
+    def __init__(self, places: Places, settings: Settings, *, read_only: bool) -> None:
+        self.places = places
+        self.vault = places.vault
+        self.settings = settings
+        self._read_only = read_only
+        self._lock = _writer_lock(places) if not read_only else None
+        self._terms = Terms(settings.user_words)
+        self._catalog = Catalog()
+        self._tables = Tables(places.data, create=not read_only)
+        self._facts = self._tables.facts()
+        if not read_only and self._facts.get("schema", _SCHEMA) != _SCHEMA:
+            log.info("the index has another schema and is made anew")
+            self._tables.clear()
+            self._facts = {}
+        torn = self._tables.load(self._catalog)
+        if torn and not read_only:
+            self._tables.discard(torn)
+        self._resolver = LinkResolver(self._catalog.notes)
+        self._renames = Renames(places.data / "renames.json")
+        self._indexer = Indexer(
+            self.vault, settings, self._tables, self._catalog, self._terms, self._resolver,
+            self._renames,
+        )  # fmt: skip
+        self._indexer.on_changed = lambda paths: self._emit("changed", paths)
+        self._indexer.on_forced_done = self._remember_facts
+        self._metadata = MetadataIndex()
+        self._workers = ThreadPoolExecutor(_WORKERS, thread_name_prefix="query")
+        self._embedder: Embedder | None = None
+        self._reranker: Reranker | None = None
+        self._no_vectors = _LOADING
+        self._worker: Worker | None = None
+        self._watcher: Watcher | None = None
+        self._progress = Progress("idle", 0, 0)
+        self._listeners: list[Callable[[str, Any], None]] = []
+        self._state_lock = threading.RLock()
+        self._gate = self._make_gate()
+
+    @classmethod
+    def open(
+        cls,
+        vault: str | Path,
+        *,
+        data_dir: str | Path | None = None,
+        lexical_only: bool = False,
+        read_only: bool = False,
+        settings: Settings | None = None,
+    ) -> Engine:
+        """Opens a vault and its index, and loads the models.
+
+        Args:
+            vault: its folder.
+            data_dir: where the index lies instead of the user's data folder.
+            lexical_only: loads no model.
+            read_only: only asks; needs an index that is there, takes no lock.
+            settings: instead of the user's.
+
+        Raises:
+            VaultError: there is no such vault.
+            IndexUnavailableError: no index (read-only), another process writes it, or the
+                folder cannot be used.
+            UsageError: the settings file is not valid.
+        """
+        places = places_for(open_vault(vault), data_dir)
+        _refuse_inside(places)
+        engine = cls(places, settings or read_settings(places), read_only=read_only)
+        try:
+            if lexical_only:
+                engine._no_vectors = "words only, as asked"
+            else:
+                engine.load_models()
+            if read_only:
+                engine._know_names()
+        except BaseException:
+            engine.close()
+            raise
+        return engine
+
+    # ------------------------------------------------------------------ life
+
+    def start(self) -> None:
+        """Watches the vault and keeps the index up to date in the background."""
+        self._worker = Worker(self._indexer, self.settings, self._tell)
+        self._watcher = Watcher(self.vault, self.settings, self._worker.notice, self._worker.poll)
+        if self._stale():
+            self._worker.rescan(forced=True)
+        self._watcher.start()
+        self._worker.start()
+
+    def load_models(self) -> None:
+        """Loads the models and the vectors; without them words still answer. Takes 2 to 4 s."""
+        try:
+            embedder = load_embedder(self.settings.embedding_model)
+        except ModelError as error:
+            self._no_vectors = str(error)
+            self._embedder = self._indexer.embedder = None
+            return
+        vectors = self._tables.open_vectors(
+            embedder.id, embedder.dimension, embedder.centre_passages
+        )
+        with self._catalog.lock:
+            self._catalog.vectors = vectors
+            self._catalog.revision += 1
+        if self.settings.reranker_model or self.settings.rerank:
+            try:
+                self._reranker = load_reranker(self.settings.reranker_model, embedder)
+            except ModelError as error:
+                log.warning("no reranker: %s", error.code)
+        self._indexer.embedder = embedder
+        self._embedder = embedder
+        self._no_vectors = ""
+        self._gate = self._make_gate()
+        if self._worker is not None:
+            self._worker.rescan()
+
+    def close(self) -> None:
+        """Stops the background work and lets go of the index. May be called twice."""
+        if self._watcher is not None:
+            self._watcher.stop()
+        if self._worker is not None:
+            self._worker.stop()
+        self._workers.shutdown(wait=False, cancel_futures=True)
+        if self._lock is not None:
+            self._lock.release()
+
+    def sync(
+        self,
+        progress: Callable[[Progress], None] | None = None,
+        *,
+        lexical_only: bool = False,
+        rebuild: bool = False,
+        stopped: Callable[[], bool] = _NEVER,
+    ) -> None:
+        """Brings the index up to date once, in this thread.
+
+        Args:
+            progress: told how far it is.
+            lexical_only: leaves vectors out.
+            rebuild: throws the index away first.
+            stopped: asked between notes; what was done stays.
+
+        Raises:
+            VaultError, IndexUnavailableError: with the index as it was.
+        """
+        if rebuild:
+            self._clear()
+        self._indexer.sync(
+            progress or (lambda _: None),
+            stopped,
+            lexical_only=lexical_only,
+            forced=self._stale() and bool(self._catalog.notes),
+        )
+        self._remember_facts()
+
+    # ------------------------------------------------------------------ queries
+
+    def search(
+        self, request: SearchRequest, cancelled: Callable[[], bool] = _NEVER
+    ) -> SearchResult:
+        """See `query/pipeline.py`."""
+        return pipeline.search(self._index(), request, cancelled)
+
+    def related(
+        self,
+        path: str,
+        line: int | None = None,
+        limit: int = 10,
+        cancelled: Callable[[], bool] = _NEVER,
+    ) -> SearchResult:
+        """Passages of other notes about what this note or section is about."""
+        return pipeline.related(self._index(), path, line, limit, cancelled)
+
+    def resolve(self, ref: str, buffer: str | None = None) -> tuple[str, Citation]:
+        """Where a passage stands now: path and citation, perhaps `unresolvable`.
+
+        Args:
+            ref: from a result.
+            buffer: the open editor's text, which then counts instead of the file.
+
+        Raises:
+            NotFoundError: the index has never seen, or has forgotten, this passage.
+        """
+        return lookup.resolve(self._index(), ref, buffer)
+
+    def indexed_passage(self, ref: str) -> tuple[str, Passage]:
+        """A passage as it was indexed, and its note's path now.
+
+        Raises:
+            NotFoundError: as `resolve`.
+        """
+        found = lookup.find(self._index(), ref)
+        return found.path, found.passage
+
+    def read_note(
+        self, path: str, start_line: int | None = None, end_line: int | None = None
+    ) -> tuple[str, str, int]:
+        """Lines of a note as it is now: text, SHA-256 of the whole file, number of lines.
+
+        Raises:
+            AccessError, NotFoundError: as `vault/reading.py`.
+        """
+        settings = self.settings
+        data = read_inside(
+            self.vault, path, self._indexer.exclusions, settings.max_note_bytes,
+            settings.followed_links,
+        )  # fmt: skip
+        lines = split_lines(decode(data)[0])
+        first = max(1, start_line or 1)
+        chosen = lines[first - 1 : end_line if end_line is not None else len(lines)]
+        return "\n".join(chosen), hashlib.sha256(data).hexdigest(), len(lines)
+
+    def links(self, path: str, direction: str = "out") -> list[ResolvedLink]:
+        """Links out of a note, into it, or both, with their lines as they are now.
+
+        Raises:
+            AccessError, NotFoundError: the note may not be read or is not there.
+            UsageError: `direction` is none.
+        """
+        if direction not in ("out", "in", "both"):
+            raise UsageError("'direction' must be out, in or both.")
+        self.read_note(path, 1, 1)  # the same refusals as reading
+        return lookup.links(self._index(), path, direction)
+
+    def grep(
+        self,
+        pattern: str,
+        regex: bool = False,
+        path_glob: str | None = None,
+        limit: int = 200,
+        cancelled: Callable[[], bool] = _NEVER,
+    ) -> tuple[list[tuple[str, int, str]], bool]:
+        """Matching lines of all notes as they are now; see `vault/grep.py`."""
+        with self._catalog.lock:
+            paths = sorted(self._catalog.notes)
+        allowed = [p for p in paths if not self._indexer.exclusions.excluded(p)]
+        found, more = grep(
+            self.vault, allowed, pattern, regex, limit, cancelled,
+            path_glob=path_glob,
+            followed=self.settings.followed_links,
+            max_note_bytes=self.settings.max_note_bytes,
+        )  # fmt: skip
+        return list(found), more
+
+    # ------------------------------------------------------------------ state
+
+    def state(self) -> IndexState:
+        """What the index covers now."""
+        catalog = self._catalog
+        with catalog.lock:
+            embedded = catalog.embedded()
+            searchable = catalog.searchable
+            waiting = searchable - embedded if self._embedder is not None else 0
+            busy = 1 if self._worker is not None and self._worker.busy else 0
+            return IndexState(
+                snapshot=catalog.snapshot(self._constants()),
+                notes=len(catalog.notes),
+                chunks=len(catalog.chunks),
+                embedded_chunks=embedded,
+                pending=waiting + busy,
+            )
+
+    def status(self) -> tuple[IndexState, Progress]:
+        """What the index covers, and what is being done."""
+        return self.state(), self._progress
+
+    def note_status(self, path: str) -> NoteState:
+        """What the index knows of one note; an unknown path is not indexed."""
+        with self._catalog.lock:
+            note = self._catalog.notes.get(path)
+            if note is None:
+                reason = "excluded" if self._indexer.exclusions.excluded(path) else None
+                return NoteState(path, False, 0, 0, None, reason, (), None)
+            rows = [c for c in self._catalog.by_note.get(path, ()) if c.searchable]
+            embedded = sum(row.embed_hash in self._catalog.vectors for row in rows)
+        return NoteState(
+            path=path,
+            indexed=note.error is None,
+            chunks=note.chunks,
+            embedded=embedded,
+            content_hash=note.content_hash or None,
+            error=note.error,
+            problems=note.problems,
+            indexed_at=note.indexed_at,
+        )
+
+    def failed_notes(self) -> list[NoteState]:
+        """Notes that could not be indexed, or not as a whole, by path."""
+        with self._catalog.lock:
+            paths = [p for p, n in self._catalog.notes.items() if n.error or n.problems]
+        states = [self.note_status(path) for path in sorted(paths)]
+        waiting = [
+            NoteState(p, False, 0, 0, None, "its content lies in the cloud only", (), None)
+            for p in self._indexer.placeholders
+        ]
+        return states + waiting
+
+    @property
+    def model_id(self) -> str:
+        """Id of the embedding model in use, "" for words only."""
+        return self._embedder.id if self._embedder is not None else ""
+
+    @property
+    def no_vectors(self) -> str:
+        """Why there is no embedding model; "" if there is one."""
+        return self._no_vectors
+
+    @property
+    def problem(self) -> str:
+        """Why the vault is waited for or scanned instead of watched; "" if all is well."""
+        return self._worker.problem if self._worker is not None else ""
+
+    def update_settings(self, values: dict[str, Any]) -> list[str]:
+        """Validates and stores settings; returns what will be done anew, in words.
+
+        Raises:
+            UsageError: a name or value is wrong; nothing is changed.
+        """
+        new = settings_from(values, self.settings)
+        with self._state_lock:
+            old, self.settings = self.settings, new
+            save_settings(self.places, new)
+            changed = {f for f in values if getattr(old, f) != getattr(new, f)}
+            self._gate = self._make_gate()
+            return self._follow(changed)
+
+    def _follow(self, changed: set[str]) -> list[str]:
+        """Carries out what a change of these settings asks for."""
+        todo: list[str] = []
+        self._indexer.settings = self.settings
+        if changed & set(_READING):
+            self._terms = Terms(self.settings.user_words)
+            self._indexer.use_terms(self._terms)
+            todo.append("the words of every note are read again")
+        if changed & set(_SCANNING):
+            todo.append("the vault is scanned again")
+        if changed & set(_MODELS) or ("rerank" in changed and self._reranker is None):
+            todo.append("the models are loaded again; passages new to them are embedded")
+        if self._worker is not None:
+            if changed & set(_MODELS):
+                self._worker.run_soon(self.load_models)
+            if changed & set(_SCANNING) or changed & set(_READING):
+                self._worker.rescan(forced=bool(changed & set(_READING)))
+        elif changed & set(_MODELS):
+            self.load_models()
+        return todo
+
+    def rebuild(self) -> None:
+        """Throws the index away and begins anew, in the background if there is one."""
+        if self._worker is not None:
+            self._worker.run_soon(self._clear)
+            self._worker.rescan(forced=True)
+        else:
+            self.sync(rebuild=True)
+
+    def pause(self) -> None:
+        """Holds indexing back."""
+        if self._worker is not None:
+            self._worker.pause()
+
+    def resume(self) -> None:
+        """Goes on, with a scan for what was missed."""
+        if self._worker is not None:
+            self._worker.resume()
+
+    def subscribe(self, callback: Callable[[str, Any], None]) -> Callable[[], None]:
+        """Calls back with ("progress", Progress) and ("changed", paths), from any thread."""
+        self._listeners.append(callback)
+        return lambda: self._listeners.remove(callback) if callback in self._listeners else None
+
+    # ------------------------------------------------------------------ inside
+
+    def _index(self) -> Index:
+        with self._state_lock:
+            return Index(
+                vault=self.vault,
+                settings=self.settings,
+                catalog=self._catalog,
+                tables=self._tables,
+                terms=self._terms,
+                metadata=self._metadata,
+                resolver=self._resolver,
+                gate=self._gate,
+                embedder=self._embedder,
+                no_vectors=self._no_vectors,
+                reranker=self._reranker,
+                workers=self._workers,
+                state=self.state,
+                current_path=self._renames.current,
+            )
+
+    def _clear(self) -> None:
+        self._tables.clear()
+        with self._catalog.lock:
+            for path in list(self._catalog.notes):
+                self._catalog.remove(path)
+        if self._embedder is not None:
+            self.load_models()
+
+    def _know_names(self) -> None:
+        """File names for link resolution, where no scan of the indexer brings them."""
+        exclusions = Exclusions.load(self.vault, self.settings)
+        for entry in scan(self.vault, exclusions, self.settings):
+            self._resolver.add(entry.path)
+
+    def _make_gate(self) -> Gate:
+        return Gate(self.model_id, self.settings.gate_strictness, self.places.calibration)
+
+    def _current_facts(self) -> dict[str, str]:
+        return {"schema": _SCHEMA, "drafts": DRAFT_VERSION, "terms": self._terms.signature}
+
+    def _stale(self) -> bool:
+        """Whether notes were read with another tokenizer or chunker than this one."""
+        return self._facts != self._current_facts()
+
+    def _remember_facts(self) -> None:
+        if self._facts != self._current_facts():
+            self._tables.write_facts(self._current_facts())
+            self._facts = self._current_facts()
+
+    def _constants(self) -> str:
+        """What besides the notes decides an answer."""
+        settings = json.dumps(dataclasses.asdict(self.settings), sort_keys=True)
+        return f"{self._current_facts()}{self.model_id}{settings}{self._gate.digest}"
+
+    def _tell(self, progress: Progress) -> None:
+        self._progress = progress
+        self._emit("progress", progress)
+
+    def _emit(self, kind: str, payload: Progress | Sequence[str]) -> None:
+        for listener in list(self._listeners):
+            listener(kind, payload)
+
+
+_SCHEMA = str(SCHEMA_VERSION)
+
+
+def _writer_lock(places: Places) -> filelock.FileLock:
+    try:
+        places.data.mkdir(parents=True, exist_ok=True, mode=0o700)
+        lock = filelock.FileLock(places.data / "writer.lock")
+        lock.acquire(timeout=0)
+    except filelock.Timeout as error:
+        raise IndexUnavailableError(
+            "Another process is already writing this vault's index.",
+            "A daemon may be running: use it, or stop it first.",
+            code="INDEX_BUSY",
+        ) from error
+    except OSError as error:
+        raise IndexUnavailableError(
+            f"The data folder {places.data} cannot be used ({error.strerror}).",
+            "Check its permissions and free space, or choose another with --data-dir.",
+        ) from error
+    return lock
+
+
+def _refuse_inside(places: Places) -> None:
+    data = Path(places.data).resolve()
+    if data == places.vault or places.vault in data.parents:
+        raise IndexUnavailableError(
+            "The index must not lie inside the vault, where it would be synced and searched.",
+            "Choose another folder with --data-dir.",
+        )

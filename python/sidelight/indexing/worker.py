@@ -1,0 +1,226 @@
+"""Keeps the index up to date while a daemon runs: one thread, words before vectors.
+
+The state it is in is always one of the phases of `types.Progress`. Changed notes come before
+waiting vectors; a vault that vanished is waited for; a failed write is tried again.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable
+
+from sidelight.config import Settings
+from sidelight.errors import IndexUnavailableError, VaultError
+from sidelight.indexing.pipeline import Changes, Indexer
+from sidelight.types import Progress
+
+log = logging.getLogger(__name__)
+
+_RESCAN_ABOVE = 300  # changed paths (a checkout): one scan is cheaper than as many looks
+_RETRY_S = 5.0  # until a vanished vault or a full disk is looked at again
+_REPORT_EVERY_S = 0.2
+
+
+class Worker:
+    """Runs an indexer in the background.
+
+    Args:
+        indexer: it alone writes while the worker runs.
+        settings: for `poll_seconds` where the system cannot watch.
+        report: told how far it is, at most five times a second and at each change of phase.
+    """
+
+    def __init__(
+        self, indexer: Indexer, settings: Settings, report: Callable[[Progress], None]
+    ) -> None:
+        self._indexer = indexer
+        self._settings = settings
+        self._report = report
+        self._wake = threading.Condition()
+        self._paths: set[str] = set()
+        self._rescan = True
+        self._forced = False
+        self._paused = False
+        self._stopping = False
+        self._polling = False
+        self._problem = ""
+        self._tasks: list[Callable[[], None]] = []
+        self._reported = (0.0, "")
+        self._busy = True
+        self._thread = threading.Thread(target=self._run, name="indexer", daemon=True)
+
+    # ------------------------------------------------------------------ from other threads
+
+    def start(self) -> None:
+        """Begins with a scan."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Stops after the commit or window under way."""
+        with self._wake:
+            self._stopping = True
+            self._wake.notify_all()
+        if self._thread.is_alive():
+            self._thread.join(timeout=30)
+
+    def notice(self, paths: set[str]) -> None:
+        """These vault paths changed."""
+        with self._wake:
+            self._paths |= paths
+            self._wake.notify_all()
+
+    def rescan(self, *, forced: bool = False) -> None:
+        """Compares the whole vault again; `forced` reads every note anew."""
+        with self._wake:
+            self._rescan = True
+            self._forced = self._forced or forced
+            self._wake.notify_all()
+
+    def run_soon(self, task: Callable[[], None]) -> None:
+        """Runs a task in the worker's thread, between two steps."""
+        with self._wake:
+            self._tasks.append(task)
+            self._wake.notify_all()
+
+    def poll(self, reason: str) -> None:
+        """The system cannot watch: scan from time to time instead."""
+        with self._wake:
+            self._polling = True
+            self._problem = reason
+            self._wake.notify_all()
+
+    def pause(self) -> None:
+        """Holds everything back after the step under way."""
+        with self._wake:
+            self._paused = True
+            self._wake.notify_all()
+        self._tell(Progress("paused", 0, 0))
+
+    def resume(self) -> None:
+        """Goes on, with a scan for what was missed."""
+        with self._wake:
+            self._paused = False
+            self._rescan = True
+            self._wake.notify_all()
+
+    @property
+    def busy(self) -> bool:
+        """Whether words of some changed note are still to be committed."""
+        with self._wake:
+            return self._busy or bool(self._paths) or self._rescan
+
+    @property
+    def problem(self) -> str:
+        """Why the vault is scanned instead of watched, or waited for; "" if all is well."""
+        return self._problem
+
+    # ------------------------------------------------------------------ the thread
+
+    def _run(self) -> None:
+        while not self._stopping:
+            try:
+                self._step()
+            except (VaultError, IndexUnavailableError) as error:
+                log.warning("waiting: %s", error.code)
+                self._problem = str(error)
+                self._tell(Progress("waiting", 0, 0))
+                self._rescan = True
+                self._sleep(_RETRY_S)
+            except Exception as error:
+                log.error("a step failed, the vault is scanned again: %s", type(error).__name__)
+                log.debug("in detail", exc_info=True)
+                self._rescan = True
+                self._sleep(_RETRY_S)
+
+    def _step(self) -> None:
+        with self._wake:
+            tasks, self._tasks = self._tasks, []
+            paused = self._paused
+            rescan, forced = self._rescan and not paused, self._forced
+            paths = set() if paused else self._paths
+            if not paused:
+                self._paths, self._rescan, self._forced = set(), False, False
+            self._busy = bool(paths) or rescan
+        for task in tasks:
+            task()
+        if paused:
+            self._sleep(None)
+        elif rescan or len(paths) > _RESCAN_ABOVE or self._indexer.rules_changed(paths):
+            self._scan(forced)
+        elif paths:
+            self._apply(self._changes_of(paths))
+        elif self._indexer.pending():
+            self._embed()
+        else:
+            self._rest()
+
+    def _scan(self, forced: bool) -> None:
+        self._tell(Progress("scan", 0, 0))
+        try:
+            changes = self._indexer.scan(forced=forced)
+        except BaseException:
+            self._forced = self._forced or forced
+            raise
+        if not self._polling:
+            self._problem = ""
+        self._apply(changes)
+        if not self._stopping:
+            self._indexer.finished(changes, forced=forced)
+
+    def _apply(self, changes: Changes) -> None:
+        self._indexer.apply(changes, self._tell, lambda: self._stopping)
+        with self._wake:
+            self._busy = False
+
+    def _changes_of(self, paths: set[str]) -> Changes:
+        """What became of each path: a changed note, a new folder, something gone."""
+        changes = Changes()
+        gone: set[str] = set()
+        for path in sorted(paths):
+            kind = self._indexer.kind(path)
+            if kind == "folder":
+                self.rescan()  # notes in a moved-in folder raise no events of their own
+            elif kind == "file":
+                self._indexer.note_name(path, exists=True)
+                entry = self._indexer.entry(path)
+                if entry is not None:
+                    changes.changed.append(entry)
+                else:
+                    gone.add(path)
+            else:
+                for name in self._indexer.names_under(path):
+                    self._indexer.note_name(name, exists=False)
+                gone.add(path)
+        self._indexer.require_vault()
+        changes.gone = self._indexer.indexed_under(gone)
+        return changes
+
+    def _embed(self) -> None:
+        self._indexer.embed_window()
+        self._tell(self._indexer.vector_progress())
+
+    def _rest(self) -> None:
+        self._indexer.compact()
+        self._tell(Progress("idle", 1, 1))
+        self._sleep(float(self._settings.poll_seconds) if self._polling else None)
+        if self._polling:
+            self._rescan = True
+
+    def _sleep(self, seconds: float | None) -> None:
+        with self._wake:
+            idle = not (self._paths or self._rescan or self._tasks or self._stopping)
+            if seconds is not None and self._rescan:
+                idle = not self._stopping
+            if self._paused:
+                idle = not (self._tasks or self._stopping)
+            if idle:
+                self._wake.wait(seconds)
+
+    def _tell(self, progress: Progress) -> None:
+        at, phase = self._reported
+        now = time.monotonic()
+        if progress.phase != phase or now - at >= _REPORT_EVERY_S:
+            self._reported = (now, progress.phase)
+            self._report(progress)

@@ -1,0 +1,381 @@
+"""From candidates to the answer: citations, snippets, reasons, trace."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from sidelight.query.asked import Asked
+from sidelight.query.candidates import CHANNELS, Candidate
+from sidelight.query.cite import LiveFile, LiveFiles, cite
+from sidelight.query.expand import Linked
+from sidelight.query.fuse import fuse, trace_list
+from sidelight.query.gate import Decision
+from sidelight.query.index import Index
+from sidelight.query.recall import Recalled
+from sidelight.query.refs import ref_of
+from sidelight.query.snippet import snippet
+from sidelight.store.rows import ChunkRow
+from sidelight.trace import Stopwatch
+from sidelight.types import (
+    Citation,
+    CitationStatus,
+    Degraded,
+    GraphProvenance,
+    IndexState,
+    Mode,
+    Origin,
+    Passage,
+    PassageKind,
+    QueryView,
+    Reason,
+    Result,
+    SearchResult,
+)
+
+NEAR_MISSES = 5  # contract
+_SOURCE = "vault"
+_READ_PAST = 50  # candidates beyond the limit that are looked at when passages are gone
+_UNKNOWN_SHOWN = 8
+
+
+@dataclass(frozen=True, slots=True)
+class CitedPassage:
+    """A candidate with where it stands now."""
+
+    candidate: Candidate
+    path: str  # now, after a rename that was seen
+    citation: Citation
+    linked: Linked | None = None
+
+
+@dataclass(slots=True)
+class Cited:
+    """What can be shown, and how many passages could not be found on disk."""
+
+    files: LiveFiles
+    snapshots: dict[str, bytes]
+    shown: list[CitedPassage] = field(default_factory=list)
+    linked: list[CitedPassage] = field(default_factory=list)
+    lost: int = 0
+
+
+def cite_direct(index: Index, asked: Asked, candidates: Sequence[Candidate]) -> Cited:
+    """Cites candidates in order until enough stand on disk; each file is read once."""
+    settings = index.settings
+    cited = Cited(LiveFiles(index.vault, settings.max_note_bytes, settings.followed_links), {})
+    for candidate in candidates[: asked.limit + _READ_PAST]:
+        if len(cited.shown) == asked.limit:
+            break
+        passage = _cite(index, cited, candidate)
+        if passage is not None:
+            cited.shown.append(passage)
+    return cited
+
+
+def cite_linked(index: Index, cited: Cited, linked: Sequence[Linked]) -> Cited:
+    """Adds the linked passages that stand on disk."""
+    for one in linked:
+        passage = _cite(index, cited, one.candidate, one)
+        if passage is not None:
+            cited.linked.append(passage)
+    return cited
+
+
+def passage_of(chunk: ChunkRow, text: str) -> Passage:
+    """What the resolver needs of an indexed chunk."""
+    return Passage(
+        kind=chunk.kind,
+        heading_path=chunk.heading_path,
+        start_line=chunk.start_line,
+        end_line=chunk.end_line,
+        columns=chunk.columns,
+        node=chunk.node,
+        text=text,
+    )
+
+
+def texts_of(index: Index, chunk_ids: Sequence[str]) -> list[str]:
+    """Indexed texts of chunks, in the order asked."""
+    texts = index.tables.texts(chunk_ids)
+    return [texts.get(i, ("", ""))[0] for i in chunk_ids]
+
+
+def text_in(live: LiveFile, chunk: ChunkRow) -> str:
+    """The text of a chunk in a file that is as it was indexed."""
+    if chunk.kind is PassageKind.CANVAS:
+        card = next((n.text for n in live.note.canvas_nodes if n.id == chunk.node), "")
+        return card[slice(*chunk.columns)] if chunk.columns else card
+    if chunk.start_line is None or chunk.end_line is None:
+        return ""
+    lines = live.text.raw[chunk.start_line - 1 : chunk.end_line]
+    return lines[0][slice(*chunk.columns)] if chunk.columns else "\n".join(lines)
+
+
+def _cite(
+    index: Index, cited: Cited, candidate: Candidate, linked: Linked | None = None
+) -> CitedPassage | None:
+    chunk = candidate.chunk
+    note = index.catalog.notes.get(chunk.path)
+    if note is None:  # deleted since it was recalled
+        cited.lost += 1
+        return None
+    path = index.current_path(chunk.path)
+    live = cited.files.get(path)
+
+    def snapshot() -> bytes:
+        if chunk.path not in cited.snapshots:
+            cited.snapshots.update(index.tables.snapshots([chunk.path]))
+        return cited.snapshots.get(chunk.path, b"")
+
+    # A file with the bytes that were indexed holds the passage at the indexed lines: only of
+    # a changed one is the indexed text fetched (17 ms a look-up).
+    same = live is not None and live.content_hash is not None and live.holds(note.content_hash)
+    text = (
+        text_in(live, chunk) if live is not None and same else texts_of(index, [chunk.chunk_id])[0]
+    )
+    citation = cite(passage_of(chunk, text), note.content_hash, snapshot, live)
+    if citation.status is CitationStatus.UNRESOLVABLE:
+        cited.lost += 1
+        return None
+    return CitedPassage(candidate, path, citation, linked)
+
+
+def compose(
+    index: Index,
+    asked: Asked,
+    recalled: Recalled,
+    ordered: Sequence[Candidate],
+    decision: Decision,
+    cited: Cited,
+    stopwatch: Stopwatch,
+) -> SearchResult:
+    """The answer: results that passed the gate, or no evidence with its reasons."""
+    state = index.state()
+    direct = [_result(index, asked, rank, p, cited) for rank, p in enumerate(cited.shown, 1)]
+    linked = [
+        _result(index, asked, len(direct) + n, p, cited) for n, p in enumerate(cited.linked, 1)
+    ]
+    ok = bool(direct) and (decision.passed or not asked.gate)
+    lost = _lost_reason(cited.lost)
+    if ok:
+        reasons = [lost] if lost else []
+    else:
+        reasons = _no_evidence_reasons(asked, ordered, decision, cited, state)
+    return SearchResult(
+        ok=ok,
+        reasons=tuple(reasons),
+        query=_query_view(asked),
+        results=(*direct, *linked) if ok else (),
+        near_misses=() if ok else tuple(direct[:NEAR_MISSES]),
+        degraded=(*recalled.degraded, *_missing_vectors(index, asked, state)),
+        index=state,
+        timing_ms=_timing(stopwatch, recalled),
+        trace=_trace(index, asked, recalled, ordered, decision) if asked.explain else None,
+        confidence=decision.confidence,
+    )
+
+
+def listing(index: Index, asked: Asked, stopwatch: Stopwatch) -> SearchResult:
+    """Filters alone: the notes they select, newest first, each by its lead passage."""
+    with index.catalog.lock:
+        notes = [index.catalog.notes[p] for p in asked.allowed or () if p in index.catalog.notes]
+        notes.sort(key=lambda n: (-n.mtime_ns, n.path))
+        leads = [
+            Candidate(index.catalog.by_note[n.path][n.lead], {}, evidence=1.0)
+            for n in notes
+            if n.lead is not None and n.lead < len(index.catalog.by_note[n.path])
+        ]
+    with stopwatch.stage("cite"):
+        cited = cite_direct(index, asked, leads)
+    decision = Decision(1.0 if leads else 0.0, 0.0, bool(leads), {})
+    return compose(index, asked, Recalled({}, ()), leads, decision, cited, stopwatch)
+
+
+def _result(index: Index, asked: Asked, rank: int, passage: CitedPassage, cited: Cited) -> Result:
+    candidate, chunk = passage.candidate, passage.candidate.chunk
+    note = index.catalog.notes.get(chunk.path)
+    text = passage.citation.text
+    return Result(
+        rank=rank,
+        ref=ref_of(chunk, note.content_hash if note else ""),
+        source=_SOURCE,
+        also_in=(),
+        path=passage.path,
+        title=passage.path.rpartition("/")[2].rpartition(".")[0],
+        heading_path=chunk.heading_path,
+        text=text,
+        snippet=snippet(text, asked.terms, asked.phrases),
+        origin=Origin.LINKED if passage.linked else Origin.DIRECT,
+        graph_provenance=_provenance(index, passage.linked, cited) if passage.linked else None,
+        channels={name: candidate.hits.get(name) for name in CHANNELS},
+        rrf_score=candidate.rrf_score,
+        rerank_score=candidate.rerank_score,
+        evidence=candidate.evidence,
+        citation=passage.citation,
+    )
+
+
+def _provenance(index: Index, linked: Linked, cited: Cited) -> GraphProvenance:
+    seed = next(
+        (p for p in cited.shown if p.candidate.chunk.chunk_id == linked.seed.chunk.chunk_id), None
+    )
+    note = index.catalog.notes.get(linked.seed.chunk.path)
+    lines = None
+    link_line = linked.link.line
+    if seed is not None and seed.citation.start_line is not None:
+        lines = (seed.citation.start_line, seed.citation.end_line or seed.citation.start_line)
+    live = cited.files.get(seed.path) if seed is not None else None
+    if live is None or note is None or not live.holds(note.content_hash):
+        link_line = live_link_line(live, linked.link.source_text) if live else None
+    return GraphProvenance(
+        seed_ref=ref_of(linked.seed.chunk, note.content_hash if note else ""),
+        seed_path=seed.path if seed else linked.seed.chunk.path,
+        seed_heading_path=linked.seed.chunk.heading_path,
+        seed_rank=linked.seed_rank,
+        seed_lines=lines,
+        link=linked.link.source_text,
+        link_line=link_line,
+        anchor=linked.anchor,
+    )
+
+
+def live_link_line(live: Any, source_text: str) -> int | None:
+    """The line of a link in a changed file, if it is written there exactly once."""
+    if live.content_hash is None:
+        return None
+    lines = [link.line for link in live.note.links if link.source_text == source_text]
+    return lines[0] if len(lines) == 1 else None
+
+
+def _no_evidence_reasons(
+    asked: Asked,
+    ordered: Sequence[Candidate],
+    decision: Decision,
+    cited: Cited,
+    state: IndexState,
+) -> list[Reason]:
+    reasons = []
+    if state.pending:
+        reasons.append(
+            Reason(
+                "index_incomplete",
+                f"The index is not complete yet: {state.pending} items are still to be done, "
+                "so an answer may be missing.",
+            )
+        )
+    lost = _lost_reason(cited.lost)
+    if not ordered:
+        reasons.append(Reason("no_hits", "Nothing in the vault matches the query."))
+    elif not cited.shown:
+        reasons.append(lost or Reason("unresolvable", "No passage stands on disk any more."))
+        lost = None
+    else:
+        nearest = cited.shown[0]
+        reasons.append(
+            Reason(
+                "below_threshold",
+                f"The nearest passage is in “{nearest.path}”, but it is too unlikely to answer "
+                f"({decision.confidence:.2f} of the needed {decision.threshold:.2f}).",
+            )
+        )
+    unknown = _unknown_words(asked)
+    if unknown:
+        words = ", ".join(unknown[:_UNKNOWN_SHOWN])
+        reasons.append(Reason("unknown_words", f"The vault does not know: {words}."))
+    if lost:
+        reasons.append(lost)
+    return reasons
+
+
+def _lost_reason(lost: int) -> Reason | None:
+    if not lost:
+        return None
+    what = "1 passage was" if lost == 1 else f"{lost} passages were"
+    return Reason("unresolvable", f"{what} left out: no longer found in the files.")
+
+
+def _unknown_words(asked: Asked) -> list[str]:
+    """What the query names that the vault has never seen, in the query's own spelling."""
+    if asked.lexical is None:
+        return []
+    unknown = (t.query for t in asked.lexical.unknown() if t.query.weight >= 0.5)
+    return list(dict.fromkeys(term.source for term in unknown))
+
+
+def _query_view(asked: Asked) -> QueryView:
+    return QueryView(
+        text=asked.shown_text,
+        terms=tuple(dict.fromkeys(t.source for t in asked.terms)),
+        unknown_terms=tuple(_unknown_words(asked)),
+        filters=asked.filters,
+        language=asked.language,
+    )
+
+
+def _missing_vectors(index: Index, asked: Asked, state: IndexState) -> list[Degraded]:
+    if asked.mode is Mode.LEXICAL or asked.filters_only:
+        return []
+    if index.embedder is None:
+        return [Degraded("vector", index.no_vectors, partial=False)]
+    if state.embedded_chunks < index.catalog.searchable:
+        done, total = state.embedded_chunks, index.catalog.searchable
+        return [Degraded("vector", f"{done} of {total} passages are embedded so far", True)]
+    return []
+
+
+def _timing(stopwatch: Stopwatch, recalled: Recalled) -> dict[str, Any]:
+    timing = {"total": 0.0, "parse": 0.0, "recall": {}, "fuse": 0.0, "rerank": 0.0}
+    timing |= {"expand": 0.0, "gate": 0.0, "cite": 0.0}
+    return timing | stopwatch.timing_ms()
+
+
+def _trace(
+    index: Index,
+    asked: Asked,
+    recalled: Recalled,
+    ordered: Sequence[Candidate],
+    decision: Decision,
+) -> dict[str, Any]:
+    """Every candidate of every channel and what each contributed; they add up to `rrf_score`."""
+    return {
+        "mode": asked.mode.value,
+        "k": index.settings.rrf_k,
+        "channels": {
+            name: [
+                {
+                    "path": hit.chunk.path,
+                    "chunk_id": hit.chunk.chunk_id,
+                    "rank": rank,
+                    "score": hit.score,
+                    "matched": list(hit.matched),
+                }
+                for rank, hit in enumerate(hits, start=1)
+            ]
+            for name, hits in recalled.hits.items()
+        },
+        "fused_plain": trace_list(fuse(recalled.hits, {}, index.settings.rrf_k)),
+        "candidates": [_explained(c) for c in ordered],
+        "gate": {
+            "confidence": decision.confidence,
+            "threshold": decision.threshold,
+            "passed": decision.passed,
+            "features": dict(decision.features),
+        },
+    }
+
+
+def _explained(candidate: Candidate) -> dict[str, Any]:
+    chunk = candidate.chunk
+    return {
+        "path": chunk.path,
+        "chunk_id": chunk.chunk_id,
+        "heading_path": list(chunk.heading_path),
+        "lines": None if chunk.start_line is None else [chunk.start_line, chunk.end_line],
+        "contributions": dict(candidate.contributions),
+        "rrf_score": candidate.rrf_score,
+        "cosine": None if candidate.cosine != candidate.cosine else candidate.cosine,
+        "coverage": candidate.coverage,
+        "evidence": candidate.evidence,
+    }

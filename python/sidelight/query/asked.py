@@ -1,0 +1,253 @@
+"""What is asked: the query taken apart, ready for every channel."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sidelight.config import Settings
+from sidelight.errors import NotFoundError, UsageError
+from sidelight.language.detect import detect
+from sidelight.language.terms import QueryTerm
+from sidelight.query.candidates import Candidate, Hit
+from sidelight.query.filters import allowed_notes, holds_phrase, is_scoped
+from sidelight.query.index import Index
+from sidelight.query.lexical import LexicalQuery
+from sidelight.query.parse import parse_query
+from sidelight.query.recall import Channel, recall_bm25, recall_vectors
+from sidelight.store.rows import ChunkRow
+from sidelight.types import Mode, PassageKind, SearchRequest, TermKind
+
+_RELATED_TERMS = 24  # the most telling words of a passage; more only add noise
+FILTER_NAMES = ("path", "file", "tag", "property", "line", "section", "after", "before", "query")
+
+
+@dataclass(slots=True)
+class Asked:
+    """A query as understood.
+
+    Attributes:
+        text: the words, for ranking; "" where only filters were given.
+        allowed: paths of the notes that may answer; None for all.
+        lexical: its weighted terms; None where words are not asked.
+        vector: its centred unit vector, shape (d,), once the vector channel made it.
+        limit: direct passages wanted.
+        scoped: to one note or folder, so that all its passages may show.
+    """
+
+    text: str
+    shown_text: str
+    language: str
+    mode: Mode
+    limit: int
+    terms: Sequence[QueryTerm]
+    allowed: set[str] | None
+    filters: Mapping[str, Any]
+    filters_only: bool
+    phrases: Sequence[str]
+    scoped: bool
+    rerank: bool
+    explain: bool
+    gate: bool
+    lexical: LexicalQuery | None
+    vector: NDArray[np.float32] | None = None
+    own_vector: NDArray[np.float32] | None = None  # of a passage that is asked about
+    own_path: str | None = None  # its note, which is no answer
+
+    def per_note(self, settings: Settings) -> int | None:
+        """How many passages one note may have among the direct results; None for all."""
+        if self.scoped:
+            return None
+        return 1 if self.mode is Mode.COVERAGE else settings.results_per_note
+
+    def channels(self, index: Index) -> dict[str, Channel]:
+        """The channels to run, by name."""
+        pool, channels = index.settings.pool, dict[str, Channel]()
+        if self.lexical is not None and self.lexical.terms:
+            if self.own_vector is None:
+                channels["metadata"] = partial(self._recall_names, index)
+            channels["bm25"] = partial(
+                recall_bm25, self.lexical, index.catalog, index.tables, self.allowed, pool
+            )
+        wants = self.mode is not Mode.LEXICAL and (self.text.strip() or self.own_vector is not None)
+        if wants and index.embedder is not None and len(index.catalog.vectors):
+            channels["vector"] = partial(self._recall_meaning, index)
+        return channels
+
+    def weights(self, hits: Mapping[str, Sequence[Hit]]) -> dict[str, dict[str, float]]:
+        """How far each channel's candidates are trusted, 0..1, for the fusion."""
+        weights: dict[str, dict[str, float]] = {}
+        bm25 = [hit.chunk for hit in hits.get("bm25", ())]
+        if self.lexical is not None and bm25:
+            _, coverage = self.lexical.scores(bm25)
+            weights["bm25"] = {
+                c.chunk_id: float(v) ** 2 for c, v in zip(bm25, coverage, strict=True)
+            }
+        weights["metadata"] = {h.chunk.chunk_id: h.score for h in hits.get("metadata", ())}
+        return weights
+
+    def admitted(self, fused: list[Candidate], index: Index) -> list[Candidate]:
+        """Without the note that is asked about; of an exact phrase the passages that hold it.
+
+        The filter already chose notes that hold the phrase; one that runs over two passages
+        leaves the list as it is.
+        """
+        fused = [c for c in fused if c.chunk.path != self.own_path]
+        if not self.phrases or not fused:
+            return fused
+        texts = index.tables.texts([c.chunk.chunk_id for c in fused])
+        held = [
+            c for c in fused if holds_phrase(texts.get(c.chunk.chunk_id, ("", ""))[0], self.phrases)
+        ]
+        return held or fused
+
+    def _recall_names(self, index: Index) -> list[Hit]:
+        assert self.lexical is not None
+        index.metadata.refresh(index.catalog)
+        return index.metadata.search(
+            self.text, self.lexical, index.catalog, self.allowed, index.settings.pool
+        )
+
+    def _recall_meaning(self, index: Index) -> list[Hit]:
+        assert index.embedder is not None
+        vector = self.own_vector
+        if vector is None:
+            raw = index.embedder.embed_query(self.text)
+            vector = index.embedder.centre_query(raw, self.language)
+        hits = recall_vectors(vector, index.catalog, self.allowed, index.settings.pool)
+        self.vector = vector
+        return hits
+
+
+def understand(request: SearchRequest, index: Index) -> Asked:
+    """Takes a search request apart; no input is an error.
+
+    Raises:
+        UsageError: `filters` holds a name or value that is no filter.
+    """
+    parsed = parse_query(" ".join([request.text, *_as_syntax(request.filters)]).strip())
+    text = parsed.text_for_ranking
+    terms = index.terms.query_terms(text, typing=request.typing) if text else []
+    lexical = None
+    if request.mode is not Mode.SEMANTIC:
+        with index.catalog.lock:
+            settings = index.settings
+            lexical = LexicalQuery(terms, index.catalog, settings.bm25_k1, settings.bm25_b)
+    return Asked(
+        text=text,
+        shown_text=request.text,
+        language=detect(text),
+        mode=request.mode,
+        limit=max(1, request.limit),
+        terms=terms,
+        allowed=allowed_notes(parsed.filter, index.catalog, index.tables),
+        filters=parsed.describe(),
+        filters_only=parsed.filters_only,
+        phrases=parsed.phrases,
+        scoped=is_scoped(parsed.filter),
+        rerank=request.rerank or index.settings.rerank,
+        explain=request.explain,
+        gate=request.gate,
+        lexical=lexical,
+    )
+
+
+def understand_passage(path: str, line: int | None, limit: int, index: Index) -> Asked:
+    """A note, or its section at a line, as a query: its most telling words and its vector.
+
+    Raises:
+        NotFoundError: the note is not indexed.
+    """
+    with index.catalog.lock:
+        chunks = _section(index.catalog.by_note.get(path, ()), line)
+        if not chunks:
+            raise NotFoundError("This note is not indexed.", "See `index/status` for the reason.")
+        terms = _telling_terms(chunks, index)
+        settings = index.settings
+        lexical = LexicalQuery(terms, index.catalog, settings.bm25_k1, settings.bm25_b)
+        title = index.catalog.notes[path].title
+    return Asked(
+        text="",
+        shown_text=title,
+        language=chunks[0].language,
+        mode=Mode.HYBRID,
+        limit=max(1, limit),
+        terms=terms,
+        allowed=None,
+        filters={},
+        filters_only=False,
+        phrases=(),
+        scoped=False,
+        rerank=False,
+        explain=False,
+        gate=True,
+        lexical=lexical,
+        own_vector=_middle(chunks, index),
+        own_path=path,
+    )
+
+
+def _section(chunks: Sequence[ChunkRow], line: int | None) -> list[ChunkRow]:
+    found = [c for c in chunks if c.searchable and c.kind is not PassageKind.PROPERTY]
+    if line is None:
+        return found or list(chunks)
+    here = [c for c in found if c.start_line is not None and c.start_line <= line]
+    return [c for c in found if c.heading_path == here[-1].heading_path] if here else found
+
+
+def _telling_terms(chunks: Sequence[ChunkRow], index: Index) -> list[QueryTerm]:
+    """Words by frequency times rarity, the best few, all of one weight."""
+    vocabulary = index.catalog.vocabulary
+    total: dict[int, int] = {}
+    for chunk in chunks:
+        for code, count in zip(chunk.codes.tolist(), chunk.counts.tolist(), strict=True):
+            total[code] = total.get(code, 0) + count
+    known = {t.term for t in index.terms.query_terms(" ".join(map(vocabulary.term, total)))}
+    rare = LexicalQuery(
+        [
+            QueryTerm(vocabulary.term(code), TermKind.WORD, 1.0, False, vocabulary.term(code))
+            for code in total
+            if vocabulary.term(code) in known and vocabulary.term(code).isprintable()
+        ],
+        index.catalog,
+        index.settings.bm25_k1,
+        index.settings.bm25_b,
+    )
+    scored = [(t.idf * (1 + np.log(total[t.codes[0]])), t.query) for t in rare.terms if t.codes]
+    scored.sort(key=lambda pair: (-pair[0], pair[1].term))
+    return [term for _, term in scored[:_RELATED_TERMS]]
+
+
+def _middle(chunks: Sequence[ChunkRow], index: Index) -> NDArray[np.float32] | None:
+    rows = index.catalog.vectors.rows(c.embed_hash for c in chunks)
+    if not len(rows):
+        return None
+    middle = rows.mean(axis=0)
+    norm = float(np.linalg.norm(middle))
+    return (middle / norm).astype(np.float32) if norm else None
+
+
+def _as_syntax(filters: Mapping[str, Any]) -> list[str]:
+    """Filters given apart from the text, in the words of the query syntax."""
+    written = []
+    for name, value in filters.items():
+        if name not in FILTER_NAMES:
+            raise UsageError(
+                f"There is no filter named '{name}'.", f"Filters: {', '.join(FILTER_NAMES)}."
+            )
+        for one in value if isinstance(value, list | tuple) else [value]:
+            if not isinstance(one, str):
+                raise UsageError(f"Filter '{name}' must be a string or a list of strings.")
+            if name == "query":
+                written.append(one)
+            elif name == "property":
+                key, _, wanted = one.partition(":")
+                written.append(f'["{key}":"{wanted}"]' if wanted else f'["{key}"]')
+            else:
+                written.append(f'{name}:"{one}"')
+    return written

@@ -1,0 +1,43 @@
+"""A passage on its way through the pipeline, with everything that was found out about it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from sidelight.store.rows import ChunkRow
+from sidelight.types import ChannelHit
+
+CHANNELS = ("metadata", "bm25", "vector")
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """A chunk in one channel's list, best first."""
+
+    chunk: ChunkRow
+    score: float
+    matched: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A recalled chunk.
+
+    Attributes:
+        hits: its place in each channel that found it.
+        contributions: what each channel added to `rrf_score`; they sum to it.
+        cosine: language-centred, -1..1; NaN where the chunk has no vector.
+        coverage: weighted share of the query's terms that it holds, 0..1.
+        evidence: calibrated confidence that it answers, 0..1, on one absolute scale.
+    """
+
+    chunk: ChunkRow
+    hits: Mapping[str, ChannelHit]
+    contributions: Mapping[str, float] = field(default_factory=dict)
+    rrf_score: float = 0.0
+    cosine: float = math.nan
+    coverage: float = 0.0
+    evidence: float = 0.0
+    rerank_score: float | None = None

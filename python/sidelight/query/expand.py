@@ -1,0 +1,172 @@
+"""One hop along outgoing wikilinks from the best notes, never further.
+
+Linked passages follow the direct ones and never change their order. A link to a heading or
+block brings the passage there, a link to a note its `summary` property or lead section. Of a
+note with many links those come that lead to evidence for the query, not the first ones.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sidelight.config import Settings
+from sidelight.query.candidates import Candidate
+from sidelight.query.evidence import evidence, measure
+from sidelight.query.lexical import LexicalQuery
+from sidelight.store.catalog import Catalog
+from sidelight.store.rows import ChunkRow, NoteRow
+from sidelight.types import Link, Note, NoteKind, PassageKind
+from sidelight.vault.links import LinkResolver, subpath_line
+
+SEEDS = 5  # distinct notes whose links are followed (docs: design of the expansion stage)
+
+
+@dataclass(frozen=True, slots=True)
+class Linked:
+    """A passage that a link of a direct result brought."""
+
+    candidate: Candidate
+    seed: Candidate
+    seed_rank: int
+    link: Link
+    anchor: str  # "heading" | "block" | "note"
+
+
+def expand(
+    direct: Sequence[Candidate],
+    query: LexicalQuery | None,
+    vector: NDArray[np.float32] | None,
+    catalog: Catalog,
+    resolver: LinkResolver,
+    settings: Settings,
+) -> list[Linked]:
+    """Linked passages, best evidence first within what each seed may bring.
+
+    Args:
+        direct: the direct results in their order; the first 5 distinct notes are seeds.
+        query, vector: what evidence is measured against.
+    """
+    shown = {c.chunk.chunk_id for c in direct}
+    linked: list[Linked] = []
+    for rank, seed in _seeds(direct):
+        with catalog.lock:
+            note = catalog.notes.get(seed.chunk.path)
+            found = list(_targets(note, catalog, resolver)) if note else []
+        found = [t for t in found if t.chunk.chunk_id not in shown]
+        hub = note is not None and len(note.links) > settings.hub_links
+        most = settings.linked_per_hub if hub else settings.linked_per_seed
+        for target, sure in _best(found, seed, query, vector, catalog)[:most]:
+            shown.add(target.chunk.chunk_id)
+            linked.append(Linked(sure, seed, rank, target.link, target.anchor))
+    linked.sort(key=lambda x: (-x.candidate.evidence, x.seed_rank, x.candidate.chunk.order))
+    return linked[: settings.linked_limit]
+
+
+@dataclass(frozen=True, slots=True)
+class _Target:
+    link: Link
+    chunk: ChunkRow
+    anchor: str
+
+
+def _seeds(direct: Sequence[Candidate]) -> list[tuple[int, Candidate]]:
+    seeds: dict[str, tuple[int, Candidate]] = {}
+    for rank, candidate in enumerate(direct, start=1):
+        if candidate.chunk.path not in seeds:
+            if len(seeds) == SEEDS:
+                break
+            seeds[candidate.chunk.path] = (rank, candidate)
+    return list(seeds.values())
+
+
+def _targets(note: NoteRow, catalog: Catalog, resolver: LinkResolver) -> list[_Target]:
+    targets: dict[str, _Target] = {}
+    for link in note.links:
+        if link.is_asset:
+            continue
+        path = resolver.resolve(link.target, note.path)
+        if path is None or path == note.path or path not in catalog.notes:
+            continue
+        chunk, anchor = _passage(catalog.notes[path], link.subpath, catalog)
+        if chunk is not None:
+            targets.setdefault(chunk.chunk_id, _Target(link, chunk, anchor))
+    return list(targets.values())
+
+
+def _passage(note: NoteRow, subpath: str, catalog: Catalog) -> tuple[ChunkRow | None, str]:
+    """The chunk a link leads to; a subpath that is not there leads to the note, as a click."""
+    chunks = catalog.by_note.get(note.path, ())
+    line = subpath_line(_outline(note), subpath) if subpath else None
+    if line is not None:
+        for chunk in chunks:
+            if chunk.kind is PassageKind.LINES and line in lines_of(chunk):
+                return chunk, "block" if subpath.startswith("#^") else "heading"
+    if note.lead is None or note.lead >= len(chunks):
+        return None, "note"
+    return chunks[note.lead], "note"
+
+
+def _outline(note: NoteRow) -> Note:
+    """As much of the parsed note as resolving a subpath takes."""
+    return Note(
+        path=note.path,
+        kind=NoteKind(note.kind),
+        title=note.title,
+        content_hash=note.content_hash,
+        size=note.size,
+        lines=(),
+        headings=note.headings,
+        block_ids=note.block_ids,
+    )
+
+
+def _best(
+    targets: Sequence[_Target],
+    seed: Candidate,
+    query: LexicalQuery | None,
+    vector: NDArray[np.float32] | None,
+    catalog: Catalog,
+) -> list[tuple[_Target, Candidate]]:
+    """Targets with their own evidence, ordered by the best evidence of the note they are in."""
+    with catalog.lock:
+        notes = {t.chunk.path: catalog.by_note.get(t.chunk.path, ()) for t in targets}
+    chunks = [t.chunk for t in targets] + [c for rows in notes.values() for c in rows]
+    cosines, coverages = measure(chunks, query, vector, catalog)
+    sure = [evidence(float(g), float(c)) for g, c in zip(cosines, coverages, strict=True)]
+    of_note: dict[str, float] = {}
+    for chunk, value in zip(chunks, sure, strict=True):
+        of_note[chunk.path] = max(value, of_note.get(chunk.path, 0.0))
+    ranked = [
+        (
+            target,
+            Candidate(
+                target.chunk,
+                {},
+                cosine=float(cosines[i]) if not math.isnan(cosines[i]) else math.nan,
+                coverage=float(coverages[i]),
+                evidence=sure[i],
+            ),
+        )
+        for i, target in enumerate(targets)
+    ]
+    inside = lines_of(seed.chunk)
+    ranked.sort(
+        key=lambda pair: (
+            -of_note[pair[0].chunk.path],
+            pair[0].link.line not in inside,
+            pair[0].chunk.order,
+        )
+    )
+    return ranked
+
+
+def lines_of(chunk: ChunkRow) -> range:
+    """The lines of a chunk; none where it has no lines."""
+    if chunk.start_line is None or chunk.end_line is None:
+        return range(0)
+    return range(chunk.start_line, chunk.end_line + 1)

@@ -1,0 +1,51 @@
+"""Reciprocal rank fusion (Cormack, Clarke, Buettcher 2009), weighted by absolute confidence.
+
+`sum w / (k + rank)`, rank from 1. A weight is a number in 0..1 that means the same for every
+query (query coverage, how much of a name matched), never a raw score: plain RRF of a good
+and a noisy channel is worse than the good one alone (docs/ranking.md).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from sidelight.query.candidates import Candidate, Hit
+from sidelight.store.rows import ChunkRow
+from sidelight.types import ChannelHit
+
+
+def fuse(
+    lists: Mapping[str, Sequence[Hit]], weights: Mapping[str, Mapping[str, float]], k: int
+) -> list[Candidate]:
+    """Every recalled chunk once, best first; ties by path, section, chunk.
+
+    Args:
+        lists: channel name to its hits, best first.
+        weights: channel name to chunk id to weight in 0..1; missing ones are 1.
+        k: the constant of the formula.
+    """
+    chunks: dict[str, ChunkRow] = {}
+    hits: dict[str, dict[str, ChannelHit]] = {}
+    parts: dict[str, dict[str, float]] = {}
+    for channel, ranked in lists.items():
+        for rank, hit in enumerate(ranked, start=1):
+            name = hit.chunk.chunk_id
+            chunks[name] = hit.chunk
+            hits.setdefault(name, {})[channel] = ChannelHit(rank, hit.score, hit.matched)
+            weight = weights.get(channel, {}).get(name, 1.0)
+            parts.setdefault(name, {})[channel] = weight / (k + rank)
+    fused = [
+        Candidate(chunks[n], hits[n], contributions=parts[n], rrf_score=sum(parts[n].values()))
+        for n in chunks
+    ]
+    fused.sort(key=lambda c: (-c.rrf_score, c.chunk.order))
+    return fused
+
+
+def trace_list(candidates: Sequence[Candidate]) -> list[dict[str, Any]]:
+    """A fused list as the trace shows it."""
+    return [
+        {"path": c.chunk.path, "chunk_id": c.chunk.chunk_id, "rank": r, "score": c.rrf_score}
+        for r, c in enumerate(candidates, start=1)
+    ]

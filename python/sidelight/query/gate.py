@@ -1,0 +1,161 @@
+"""Is there evidence at all? A logistic gate over absolute numbers, calibrated on questions.
+
+Never reads fused scores or scores normalised within one list: they say nothing about whether
+the vault answers. The shipped gate (`gate.json`, made by `scripts/fit_gate.py`) belongs to
+the default model; `sidelight calibrate` fits one to a person's own questions. There is a gate
+for each set of channels that took part, as the numbers mean something else without one.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from sidelight.query.candidates import Candidate
+from sidelight.query.lexical import LexicalQuery
+
+SHIPPED = "shipped"  # the feature by which a calibrated gate starts from the shipped one
+_TOP = 10
+# Where no gate was fitted for a set of channels or a model, the evidence itself is the
+# confidence; it is calibrated to be right about as often as it says.
+_PLAIN_THRESHOLDS = {"lenient": 0.35, "balanced": 0.5, "strict": 0.65}
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What the gate says.
+
+    Attributes:
+        confidence: that the vault answers, 0..1.
+        threshold: it must reach.
+        passed: whether it does.
+        features: what it was computed from.
+    """
+
+    confidence: float
+    threshold: float
+    passed: bool
+    features: Mapping[str, float]
+
+
+def features(ordered: Sequence[Candidate], query: LexicalQuery | None) -> dict[str, float]:
+    """Absolute numbers about the best candidates, each on a scale that any query shares.
+
+    Args:
+        ordered: all candidates, by evidence.
+        query: its terms; None where words were not asked.
+    """
+    top = ordered[:_TOP]
+    cosines = sorted((c.cosine for c in ordered if not math.isnan(c.cosine)), reverse=True)
+    lexical = {c.chunk.path for c in ordered if _rank(c, "bm25") <= _TOP}
+    semantic = {c.chunk.path for c in ordered if _rank(c, "vector") <= _TOP}
+    best = top[0] if top else None
+    total = query.total_mass if query is not None else 0.0
+    unknown = sum(term.mass for term in query.unknown()) if query is not None else 0.0
+    return {
+        "evidence": best.evidence if best else 0.0,
+        "evidence_5": _mean([c.evidence for c in top[:5]]),
+        "cosine": cosines[0] if cosines else 0.0,
+        "cosine_10": _mean(cosines[:10]),
+        "cosine_spread": cosines[0] - _mean(cosines[10:50]) if len(cosines) > 10 else 0.0,
+        "coverage": max((c.coverage for c in ordered), default=0.0),
+        "coverage_at_best": best.coverage if best else 0.0,
+        "cosine_at_best": best.cosine if best and not math.isnan(best.cosine) else 0.0,
+        "name": max((h.score for c in ordered if (h := c.hits.get("metadata"))), default=0.0),
+        "agreement": len(lexical & semantic) / max(1, min(len(lexical), len(semantic))),
+        "unknown": unknown / total if total else 0.0,
+        "length": math.log1p(len(query.terms)) if query is not None else 0.0,
+    }
+
+
+class Gate:
+    """The gate in force for one vault.
+
+    Args:
+        model: id of the embedding model in use, "" for words only.
+        strictness: "lenient", "balanced", "strict" or "off".
+        calibration: file that `sidelight calibrate` wrote; need not exist.
+
+    Attributes:
+        digest: changes when the gate does.
+    """
+
+    def __init__(self, model: str, strictness: str, calibration: Path) -> None:
+        self._strictness = strictness
+        self.digest = hashlib.sha256(f"{_shipped()}{_read(calibration)}".encode()).hexdigest()[:16]
+        self._shipped = _for_model(_shipped(), model)
+        self._calibrated = _for_model(_read(calibration), model)
+
+    def decide(self, found: Mapping[str, float], channels: Sequence[str]) -> Decision:
+        """Whether what was found is evidence.
+
+        Args:
+            found: from `features`.
+            channels: that took part.
+        """
+        name = "+".join(sorted(channels))
+        confidence, thresholds = _apply(self._shipped.get(name), found)
+        if name in self._calibrated:
+            found = {**found, SHIPPED: _logit(confidence)}
+            confidence, thresholds = _apply(self._calibrated[name], found)
+        else:
+            found = {**found, SHIPPED: _logit(confidence)}
+        threshold = 0.0 if self._strictness == "off" else thresholds[self._strictness]
+        return Decision(round(confidence, 9), threshold, confidence >= threshold, found)
+
+
+def _apply(
+    gate: Mapping[str, Any] | None, found: Mapping[str, float]
+) -> tuple[float, Mapping[str, float]]:
+    if gate is None:
+        return found.get("evidence", 0.0), _PLAIN_THRESHOLDS
+    total = gate["bias"] + sum(w * found.get(name, 0.0) for name, w in gate["weights"].items())
+    return 1 / (1 + math.exp(-max(-60.0, min(60.0, total)))), gate["thresholds"]
+
+
+def _for_model(content: Mapping[str, Any], model: str) -> dict[str, Any]:
+    """The gates that count with this model: those with vectors only if fitted on it."""
+    same = content.get("model") == model
+    gates = content.get("gates", {})
+    return {n: g for n, g in gates.items() if same or "vector" not in n.split("+")}
+
+
+@cache
+def _shipped() -> dict[str, Any]:
+    file = files("sidelight.query").joinpath("gate.json")
+    return _parsed(file.read_text("utf-8")) if file.is_file() else {}
+
+
+def _read(calibration: Path) -> dict[str, Any]:
+    try:
+        return _parsed(calibration.read_text("utf-8"))
+    except (FileNotFoundError, ValueError):
+        return {}  # doctor names a calibration that cannot be read
+
+
+def _parsed(text: str) -> dict[str, Any]:
+    content = json.loads(text)
+    return content if isinstance(content, dict) and content.get("format") == 1 else {}
+
+
+def _rank(candidate: Candidate, channel: str) -> float:
+    hit = candidate.hits.get(channel)
+    return hit.rank if hit else math.inf
+
+
+def _mean(values: Sequence[float]) -> float:
+    return float(np.mean(values)) if len(values) else 0.0
+
+
+def _logit(p: float) -> float:
+    p = min(max(p, 1e-6), 1 - 1e-6)
+    return math.log(p / (1 - p))

@@ -1,0 +1,101 @@
+"""BM25 and query coverage from exact statistics.
+
+LanceDB recalls; these scores order. They depend on the committed content alone, so they are
+the same before and after compaction, after a restart and on a fresh index.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sidelight.language.terms import QueryTerm
+from sidelight.store.catalog import Catalog
+from sidelight.store.rows import ChunkRow
+
+
+@dataclass(frozen=True, slots=True)
+class WeightedTerm:
+    """A query term with what the index knows of it.
+
+    Attributes:
+        codes: vocabulary codes it stands for: one, several for an unfinished word, or none
+            where the vault has never seen it.
+        idf: `ln(1 + (N - df + 0.5) / (df + 0.5))` (Robertson & Zaragoza 2009, never negative).
+    """
+
+    query: QueryTerm
+    codes: tuple[int, ...]
+    idf: float
+
+    @property
+    def mass(self) -> float:
+        """What holding this term is worth: weight times idf."""
+        return self.query.weight * self.idf
+
+
+class LexicalQuery:
+    """A query's terms, weighted against one catalog."""
+
+    def __init__(self, terms: Sequence[QueryTerm], catalog: Catalog, k1: float, b: float) -> None:
+        self._k1, self._b = k1, b
+        self._count = catalog.searchable
+        self._average = catalog.average_length()
+        self._vocabulary_size = len(catalog.vocabulary)
+        self.terms = tuple(self._weighted(term, catalog) for term in terms)
+        self.total_mass = sum(term.mass for term in self.terms)
+
+    def _weighted(self, term: QueryTerm, catalog: Catalog) -> WeightedTerm:
+        names = catalog.vocabulary.starting_with(term.term) if term.prefix else [term.term]
+        codes = [c for c in (catalog.vocabulary.find(name) for name in names) if c is not None]
+        df = max((catalog.vocabulary.df(code) for code in codes), default=0)
+        return WeightedTerm(term, tuple(codes), inverse_document_frequency(df, self._count))
+
+    def known(self) -> list[WeightedTerm]:
+        """Terms that some passage of the vault holds."""
+        return [term for term in self.terms if term.codes]
+
+    def unknown(self) -> list[WeightedTerm]:
+        """Terms that the vault has never seen."""
+        return [term for term in self.terms if not term.codes]
+
+    def frequencies(self, chunks: Sequence[ChunkRow]) -> NDArray[np.float64]:
+        """How often each chunk holds each term, shape (chunks, terms)."""
+        table = np.zeros((len(chunks), len(self.terms)))
+        if not chunks or not self.terms:
+            return table
+        column = np.full(self._vocabulary_size, -1, np.int32)
+        for index, term in enumerate(self.terms):
+            column[list(term.codes)] = index
+        codes = np.concatenate([chunk.codes for chunk in chunks])
+        counts = np.concatenate([chunk.counts for chunk in chunks])
+        rows = np.repeat(np.arange(len(chunks)), [len(chunk.codes) for chunk in chunks])
+        known = codes < self._vocabulary_size  # a note saved since this query began
+        found = np.where(known, column[np.where(known, codes, 0)], -1)
+        held = found >= 0
+        np.add.at(table, (rows[held], found[held]), counts[held])
+        return table
+
+    def scores(self, chunks: Sequence[ChunkRow]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """BM25 (0 and up) and coverage (0..1) of each chunk.
+
+        Terms are summed in query order, so equal content gives equal scores to the bit.
+        Source of BM25: Robertson & Zaragoza 2009, with a weight for each term.
+        """
+        tf = self.frequencies(chunks)
+        mass = np.array([term.mass for term in self.terms])
+        lengths = np.array([chunk.length for chunk in chunks], np.float64)
+        norm = self._k1 * (1 - self._b + self._b * lengths / self._average)
+        saturated = tf * (self._k1 + 1) / (tf + norm[:, None] + 1e-12)
+        bm25 = (saturated * mass).sum(axis=1)
+        coverage = ((tf > 0) * mass).sum(axis=1) / (self.total_mass or 1.0)
+        return np.round(bm25, 9), np.round(np.minimum(coverage, 1.0), 9)
+
+
+def inverse_document_frequency(df: int, count: int) -> float:
+    """Robertson's idf in the form that is never negative."""
+    return math.log(1 + (count - df + 0.5) / (df + 0.5))

@@ -1,0 +1,163 @@
+"""The metadata channel: titles, aliases, headings, tags, properties and folders.
+
+Exact names stand before partly matched ones. Kept in memory from the note rows; holds no
+text of notes.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from sidelight.language.folding import fold, fold_case
+from sidelight.query.candidates import Hit
+from sidelight.query.lexical import LexicalQuery
+from sidelight.store.catalog import Catalog
+from sidelight.store.rows import Field, NoteRow
+
+# What a whole match of each kind of name is worth, 0..1: a title or an alias is what a
+# person would call the note; a folder says least about one note.
+FIELD_WORTH = {
+    "title": 1.0,
+    "alias": 1.0,
+    "heading": 0.85,
+    "tag": 0.7,
+    "property": 0.7,
+    "folder": 0.3,
+}
+_WHOLE_NAME = 0.3  # a short name wholly contained in a long question still counts this much
+_PREFIX_TERMS = 50  # names an unfinished word may stand for
+
+
+@dataclass(slots=True)
+class _Entry:
+    note: NoteRow
+    labels: tuple[str, ...]  # folded, by field
+
+
+class MetadataIndex:
+    """Which notes' names hold a term. Brought up to date by comparing note rows."""
+
+    def __init__(self) -> None:
+        self._postings: dict[str, set[tuple[str, int]]] = defaultdict(set)
+        self._entries: dict[str, _Entry] = {}
+        self._revision = -1
+        self._sorted: list[str] | None = None
+
+    def refresh(self, catalog: Catalog) -> None:
+        """Takes in what changed since the last call; costs nothing when nothing did."""
+        with catalog.lock:
+            if self._revision == catalog.revision:
+                return
+            for path in [p for p in self._entries if p not in catalog.notes]:
+                self._drop(path)
+            for path, note in catalog.notes.items():
+                entry = self._entries.get(path)
+                if entry is None or entry.note is not note:
+                    self._drop(path)
+                    self._add(note)
+            self._revision = catalog.revision
+            self._sorted = None
+
+    def search(
+        self, text: str, query: LexicalQuery, catalog: Catalog, allowed: set[str] | None, pool: int
+    ) -> list[Hit]:
+        """Notes whose names match, best first, at most `pool`; scores in 0..1.
+
+        A name scores by the share of it that the query holds times how much of the query it
+        explains; a name equal to the whole query scores its kind's full worth.
+        """
+        with catalog.lock:
+            matched = self._matched(query)
+            asked = _folded(text)
+            best: dict[str, list[tuple[float, Field]]] = defaultdict(list)
+            for (path, index), (held, mass) in matched.items():
+                if allowed is not None and path not in allowed:
+                    continue
+                entry = self._entries[path]
+                field = entry.note.fields[index]
+                score = self._score(entry.labels[index], field, asked, held, mass, query)
+                best[path].append((score, field))
+            return _hits(best, catalog)[:pool]
+
+    def _matched(self, query: LexicalQuery) -> dict[tuple[str, int], tuple[int, float]]:
+        """For each name: how many of its terms the query holds, and the query mass explained."""
+        found: dict[tuple[str, int], tuple[int, float]] = {}
+        for term in query.terms:
+            names = self._starting_with(term.query.term) if term.query.prefix else [term.query.term]
+            seen: set[tuple[str, int]] = set()
+            for name in names:
+                for place in self._postings.get(name, ()):
+                    held, mass = found.get(place, (0, 0.0))
+                    new = place not in seen
+                    found[place] = (held + 1, mass + (term.mass if new else 0.0))
+                    seen.add(place)
+        return found
+
+    def _score(
+        self, label: str, field: Field, asked: str, held: int, mass: float, query: LexicalQuery
+    ) -> float:
+        worth = FIELD_WORTH[field.kind]
+        if label == asked:
+            return worth
+        explained = min(1.0, mass / (query.total_mass or 1.0))
+        whole = min(1.0, held / len(field.terms))
+        return round(0.98 * worth * whole * (_WHOLE_NAME + (1 - _WHOLE_NAME) * explained), 9)
+
+    def _starting_with(self, prefix: str) -> list[str]:
+        if self._sorted is None:
+            self._sorted = sorted(self._postings)
+        found = (name for name in _from(self._sorted, prefix) if self._postings[name])
+        return [name for name, _ in zip(found, range(_PREFIX_TERMS), strict=False)]
+
+    def _add(self, note: NoteRow) -> None:
+        labels = tuple(_folded(_name(field)) for field in note.fields)
+        self._entries[note.path] = _Entry(note, labels)
+        for index, field in enumerate(note.fields):
+            for term in field.terms:
+                self._postings[term].add((note.path, index))
+
+    def _drop(self, path: str) -> None:
+        entry = self._entries.pop(path, None)
+        if entry is not None:
+            for index, field in enumerate(entry.note.fields):
+                for term in field.terms:
+                    self._postings[term].discard((path, index))
+
+
+def _from(names: Sequence[str], prefix: str) -> Iterator[str]:
+    for name in names[bisect_left(names, prefix) :]:
+        if not name.startswith(prefix):
+            return
+        yield name
+
+
+def _hits(best: dict[str, list[tuple[float, Field]]], catalog: Catalog) -> list[Hit]:
+    hits = []
+    for path, fields in best.items():
+        fields.sort(key=lambda pair: (-pair[0], pair[1].target, pair[1].label))
+        top, first = fields[0]
+        chunks = catalog.by_note.get(path, ())
+        if first.target < len(chunks):
+            labels = tuple(_label(f) for score, f in fields if score >= top / 2)
+            hits.append(Hit(chunks[first.target], top, tuple(dict.fromkeys(labels))))
+    hits.sort(key=lambda hit: (-hit.score, hit.chunk.order))
+    return hits
+
+
+def _name(field: Field) -> str:
+    return field.label.partition(": ")[2] if field.kind == "property" else field.label
+
+
+def _label(field: Field) -> str:
+    if field.kind in ("title", "folder"):
+        return field.kind
+    if field.kind == "tag":
+        return f"tag: #{field.label}"
+    return f"{field.kind}: {field.label}"
+
+
+def _folded(text: str) -> str:
+    return " ".join(fold_case(fold(text).text).split())

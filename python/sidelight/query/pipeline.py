@@ -1,0 +1,123 @@
+"""What does the vault say to a query? The stages in order, one call each.
+
+parse, recall, fuse, order by evidence, rerank, diversify, gate, expand, cite. Stages are
+functions over frozen values; this file only hands one's result to the next.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from sidelight.errors import CancelledError
+from sidelight.query import answer
+from sidelight.query.asked import Asked, understand, understand_passage
+from sidelight.query.candidates import Candidate
+from sidelight.query.diversify import diversify
+from sidelight.query.evidence import weigh
+from sidelight.query.expand import expand
+from sidelight.query.fuse import fuse
+from sidelight.query.gate import features
+from sidelight.query.index import Index
+from sidelight.query.recall import recall
+from sidelight.query.rerank import rerank
+from sidelight.trace import Stopwatch
+from sidelight.types import Degraded, SearchRequest, SearchResult
+
+
+def search(
+    index: Index, request: SearchRequest, cancelled: Callable[[], bool] = lambda: False
+) -> SearchResult:
+    """Answers one search.
+
+    Args:
+        index: the open vault.
+        request: what is asked.
+        cancelled: looked at between stages.
+
+    Raises:
+        CancelledError: `cancelled` said so.
+    """
+    stopwatch = Stopwatch()
+    with stopwatch.stage("parse"):
+        asked = understand(request, index)
+    return _answer(index, asked, stopwatch, cancelled)
+
+
+def related(
+    index: Index,
+    path: str,
+    line: int | None,
+    limit: int,
+    cancelled: Callable[[], bool] = lambda: False,
+) -> SearchResult:
+    """Passages of other notes about what a note, or the section at a line, is about.
+
+    Raises:
+        NotFoundError: the note is not indexed.
+        CancelledError: `cancelled` said so.
+    """
+    stopwatch = Stopwatch()
+    with stopwatch.stage("parse"):
+        asked = understand_passage(path, line, limit, index)
+    return _answer(index, asked, stopwatch, cancelled)
+
+
+@dataclass(frozen=True, slots=True)
+class _Ordered:
+    candidates: list[Candidate]
+    degraded: tuple[Degraded, ...]
+
+
+def _answer(
+    index: Index, asked: Asked, stopwatch: Stopwatch, cancelled: Callable[[], bool]
+) -> SearchResult:
+    settings = index.settings
+    if asked.filters_only:
+        return answer.listing(index, asked, stopwatch)
+    recalled = recall(asked.channels(index), index.workers, settings.channel_timeout_ms, stopwatch)
+    _go_on(cancelled)
+    with stopwatch.stage("fuse"):
+        weights = asked.weights(recalled.hits)
+        fused = asked.admitted(fuse(recalled.hits, weights, settings.rrf_k), index)
+        ordered = weigh(fused, asked.lexical, asked.vector, index.catalog)
+    _go_on(cancelled)
+    with stopwatch.stage("rerank"):
+        reranked = _reranked(index, asked, ordered)
+    _go_on(cancelled)
+    with stopwatch.stage("gate"):
+        decision = index.gate.decide(features(ordered, asked.lexical), list(recalled.hits))
+    with stopwatch.stage("cite"):
+        diverse = diversify(reranked.candidates, asked.per_note(settings))
+        direct = answer.cite_direct(index, asked, diverse)
+    _go_on(cancelled)
+    with stopwatch.stage("expand"):
+        seeds = [passage.candidate for passage in direct.shown]
+        linked = expand(seeds, asked.lexical, asked.vector, index.catalog, index.resolver, settings)
+    with stopwatch.stage("cite"):
+        cited = answer.cite_linked(index, direct, linked)
+    degraded = recalled.degraded + reranked.degraded
+    return answer.compose(
+        index, asked, replace(recalled, degraded=degraded), ordered, decision, cited, stopwatch
+    )
+
+
+def _reranked(index: Index, asked: Asked, ordered: list[Candidate]) -> _Ordered:
+    if not asked.rerank or not ordered:
+        return _Ordered(ordered, ())
+    if index.reranker is None:
+        return _Ordered(ordered, (Degraded("rerank", "no reranker is loaded", False),))
+    candidates, degraded = rerank(
+        asked.text,
+        ordered,
+        lambda ids: answer.texts_of(index, ids),
+        index.reranker,
+        index.workers,
+        index.settings.rerank_timeout_ms,
+    )
+    return _Ordered(candidates, (degraded,) if degraded else ())
+
+
+def _go_on(cancelled: Callable[[], bool]) -> None:
+    if cancelled():
+        raise CancelledError("The search was cancelled.")

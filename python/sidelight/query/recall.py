@@ -1,0 +1,130 @@
+"""Three channels side by side, a pool of candidates each.
+
+A channel that fails or is late drops out and is reported; the rest answer.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import TimeoutError as FutureTimeoutError
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sidelight.query.candidates import Hit
+from sidelight.query.lexical import LexicalQuery
+from sidelight.store.catalog import Catalog
+from sidelight.store.rows import ChunkRow
+from sidelight.store.tables import Tables
+from sidelight.trace import Stopwatch
+from sidelight.types import Degraded
+
+log = logging.getLogger(__name__)
+
+_OVERFETCH = 4  # LanceDB's order differs from ours; recall this many times the pool
+_MOST_TERMS = 64  # of a query that reach the table; the heaviest: a pasted page has thousands
+
+Channel = Callable[[], list[Hit]]
+
+
+@dataclass(frozen=True, slots=True)
+class Recalled:
+    """The channels' lists, and those that did not take part."""
+
+    hits: Mapping[str, list[Hit]]
+    degraded: tuple[Degraded, ...]
+
+
+def recall(
+    channels: Mapping[str, Channel],
+    pool: ThreadPoolExecutor,
+    timeout_ms: int,
+    stopwatch: Stopwatch,
+) -> Recalled:
+    """Runs the channels at the same time; the time limit counts from the start of the query."""
+    deadline = time.perf_counter() + timeout_ms / 1000
+    started = {name: pool.submit(_timed, run) for name, run in channels.items()}
+    hits: dict[str, list[Hit]] = {}
+    degraded = []
+    for name, future in started.items():
+        try:
+            found, spent_ms = _wait(future, deadline)
+        except FutureTimeoutError:
+            degraded.append(Degraded(name, f"no answer within {timeout_ms} ms", partial=False))
+            continue
+        except Exception as error:  # one channel must not take the others down
+            log.error("channel %s failed: %s", name, type(error).__name__)
+            log.debug("in detail", exc_info=True)
+            degraded.append(Degraded(name, f"failed ({type(error).__name__})", partial=False))
+            continue
+        hits[name] = found
+        stopwatch.add(f"recall.{name}", spent_ms)
+    return Recalled(hits, tuple(degraded))
+
+
+def recall_bm25(
+    query: LexicalQuery, catalog: Catalog, tables: Tables, allowed: set[str] | None, pool: int
+) -> list[Hit]:
+    """Passages that hold terms of the query, by exact BM25."""
+    known = sorted(query.known(), key=lambda term: -term.mass)[:_MOST_TERMS]
+    groups: dict[float, list[str]] = {}
+    for term in known:
+        names = [catalog.vocabulary.term(code) for code in term.codes]
+        groups.setdefault(term.query.weight, []).extend(names)
+    ids = tables.match(
+        [(names, weight) for weight, names in groups.items()],
+        pool * _OVERFETCH,
+        *_shorter(allowed, catalog),
+    )
+    with catalog.lock:
+        chunks = [catalog.chunks[i] for i in ids if i in catalog.chunks]
+    scores, _ = query.scores(chunks)
+    return _ranked(chunks, scores, pool)
+
+
+def recall_vectors(
+    vector: NDArray[np.float32], catalog: Catalog, allowed: set[str] | None, pool: int
+) -> list[Hit]:
+    """Passages nearest to the query's centred vector, by exact cosine."""
+    with catalog.lock:
+        hashes = None
+        if allowed is not None:
+            hashes = {c.embed_hash for p in allowed for c in catalog.by_note.get(p, ())}
+        nearest = catalog.vectors.nearest(vector, pool, hashes)
+        hits = [
+            Hit(catalog.chunks[chunk_id], score)
+            for embed_hash, score in nearest
+            for chunk_id in catalog.by_embedding.get(embed_hash, ())
+        ]
+    if allowed is not None:
+        hits = [hit for hit in hits if hit.chunk.path in allowed]
+    hits.sort(key=lambda hit: (-hit.score, hit.chunk.order))
+    return hits[:pool]
+
+
+def _shorter(allowed: set[str] | None, catalog: Catalog) -> tuple[set[str] | None, set[str] | None]:
+    """The allowed notes or, where they are fewer, all the others: (only, without)."""
+    if allowed is None:
+        return None, None
+    with catalog.lock:
+        others = catalog.notes.keys() - allowed
+    return (allowed, None) if len(allowed) <= len(others) else (None, others)
+
+
+def _ranked(chunks: Sequence[ChunkRow], scores: NDArray[np.float64], pool: int) -> list[Hit]:
+    hits = [Hit(c, float(s)) for c, s in zip(chunks, scores, strict=True) if s > 0]
+    hits.sort(key=lambda hit: (-hit.score, hit.chunk.order))
+    return hits[:pool]
+
+
+def _timed(run: Channel) -> tuple[list[Hit], float]:
+    started = time.perf_counter()
+    return run(), (time.perf_counter() - started) * 1000
+
+
+def _wait(future: Future[tuple[list[Hit], float]], deadline: float) -> tuple[list[Hit], float]:
+    return future.result(timeout=max(0.0, deadline - time.perf_counter()))
