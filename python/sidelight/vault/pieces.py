@@ -66,6 +66,7 @@ class Pieces:
         places: position of each piece in what run lengths are counted in: the line (blank
             lines count), or the piece itself.
         body: index of the first piece outside the frontmatter.
+        apart: whether white space follows each piece; None where it always does.
     """
 
     def __init__(
@@ -74,8 +75,10 @@ class Pieces:
         lines: list[int],
         columns: list[tuple[int, int]] | None,
         body_start_line: int,
+        apart: list[bool] | None = None,
     ) -> None:
         self.norms = norms
+        self.apart = apart
         self.lines = lines
         self.columns = columns
         self.places: Sequence[int] = lines if columns is None else range(len(lines))
@@ -83,14 +86,20 @@ class Pieces:
 
     @cached_property
     def joined(self) -> str:
-        """All pieces with one space between them: N of any run is a slice of it."""
-        return " ".join(self.norms)
+        """All pieces as one normalised text: N of any run is a slice of it."""
+        if self.apart is None:
+            return " ".join(self.norms)
+        spaced = zip(self.norms, self.apart, strict=True)
+        return "".join(norm + " " if apart else norm for norm, apart in spaced).rstrip(" ")
 
     @cached_property
     def starts(self) -> list[int]:
         """Where each piece starts in `joined`."""
-        ends = accumulate((len(norm) + 1 for norm in self.norms), initial=0)
-        return list(ends)[:-1]
+        if self.apart is None:
+            lengths = [len(norm) + 1 for norm in self.norms]
+        else:
+            lengths = [len(n) + apart for n, apart in zip(self.norms, self.apart, strict=True)]
+        return list(accumulate(lengths, initial=0))[:-1]
 
     def end(self, piece: int) -> int:
         """Where a piece ends in `joined`."""
@@ -103,6 +112,12 @@ class Pieces:
     def extent(self, first: int, last: int) -> int:
         """How many lines (or sentences) a run takes, blank lines inside included."""
         return self.places[last] - self.places[first] + 1
+
+    def neighbours(self, first: int, last: int) -> tuple[str, str]:
+        """The texts just before and after a run; empty at the ends of the note."""
+        before = self.norms[first - 1] if first else ""
+        after = self.norms[last + 1] if last + 1 < len(self.norms) else ""
+        return before, after
 
     def find(
         self, wanted: str, open_start: bool = False, open_end: bool = False
@@ -197,15 +212,21 @@ class Text:
     @cached_property
     def by_sentence(self) -> Pieces:
         """The sentences of its lines."""
-        norms, numbers, columns = [], [], []
+        norms: list[str] = []
+        numbers: list[int] = []
+        columns: list[tuple[int, int]] = []
+        apart: list[bool] = []
         for number, line in enumerate(self.raw, 1):
             for start, end in sentences(line):
-                norm = normalise(line[start:end])
-                if norm:
-                    norms.append(norm)
-                    numbers.append(number)
-                    columns.append((start, end))
-        return Pieces(norms, numbers, columns, self._body_start_line)
+                if not (norm := normalise(line[start:end])):
+                    continue
+                if numbers and numbers[-1] == number:
+                    apart[-1] = start > columns[-1][1]
+                norms.append(norm)
+                numbers.append(number)
+                columns.append((start, end))
+                apart.append(True)
+        return Pieces(norms, numbers, columns, self._body_start_line, apart)
 
     @cached_property
     def _outline(self) -> tuple[list[int], list[tuple[str, ...]]]:

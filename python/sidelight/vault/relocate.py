@@ -6,6 +6,7 @@ business of `query/cite.py`). Every rule prefers no answer to a wrong one. Pure.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -151,18 +152,32 @@ class _Sought:
         norms = self.old.norms
         inside = set(norms[self.first : self.last + 1])
         accounted = {*norms[: self.first], *norms[self.last + 1 :]} - inside
-        ranges: list[tuple[int, int]] = []
-        start: int | None = None
-        for piece in range(pieces.body, len(pieces.norms)):
-            if pieces.norms[piece] in accounted:
-                if start is not None:
-                    ranges.append((start, piece - 1))
-                start = None
-            elif start is None:
-                start = piece
-        if start is not None:
-            ranges.append((start, len(pieces.norms) - 1))
-        return ranges
+        return _ranges(pieces, lambda piece: pieces.norms[piece] not in accounted)
+
+    def vanished(self, pieces: Pieces) -> list[tuple[int, int]]:
+        """Ranges of body pieces outside the passage that were there before and no more."""
+        old = self.old
+        then, now = Counter(old.norms), Counter(pieces.norms)
+        return _ranges(
+            old,
+            lambda piece: (
+                not self.first <= piece <= self.last
+                and now[old.norms[piece]] < then[old.norms[piece]]
+            ),
+        )
+
+
+def _ranges(pieces: Pieces, wanted: Callable[[int], bool]) -> list[tuple[int, int]]:
+    """The longest ranges of body pieces that are all wanted, ends included."""
+    ranges: list[tuple[int, int]] = []
+    for piece in range(pieces.body, len(pieces.norms)):
+        if not wanted(piece):
+            continue
+        if ranges and ranges[-1][1] == piece - 1:
+            ranges[-1] = (ranges[-1][0], piece)
+        else:
+            ranges.append((piece, piece))
+    return ranges
 
 
 _PathOf = Callable[[int], tuple[str, ...]]
@@ -173,13 +188,14 @@ def find_run(sought: _Sought, new: Pieces, old_path: _PathOf, new_path: _PathOf)
     if not sought.text:
         return Lost("the passage has no text")
     if candidates := sought.find(new):
-        return _choose_exact(sought, candidates, old_path, new_path)
+        return _choose_exact(sought, candidates, new, old_path, new_path)
     return _choose_similar(sought, new, new_path)
 
 
 def _choose_exact(
     sought: _Sought,
     candidates: list[tuple[int, int]],
+    new: Pieces,
     old_path: _PathOf,
     new_path: _PathOf,
 ) -> Found | Lost:
@@ -196,11 +212,37 @@ def _choose_exact(
             return Lost("the number of copies under its heading has changed")
         run = own[known_own.index((sought.first, sought.last))]
         return Found(*run, Match.EXACT, "the text is found under its heading")
-    others = {old_path(run[0]) for run in known if run != (sought.first, sought.last)}
-    left = [run for run in candidates if new_path(run[0]) not in others]
+    cited = (sought.first, sought.last)
+    others = [run for run in known if run != cited]
+    taken = {old_path(run[0]) for run in others}
+    left = [run for run in candidates if new_path(run[0]) not in taken]
     if len(left) != 1:
         return Lost("the text is found, but it may be another copy")
+    then = Counter(old_path(run[0]) for run in known)
+    now = Counter(new_path(run[0]) for run in candidates)
+    vanished = [run for run in others if now[old_path(run[0])] < then[old_path(run[0])]]
+    if vanished and not _stands_like(cited, vanished, sought.old, left[0], new):
+        return Lost("the text is found, but another copy has vanished")
     return Found(*left[0], Match.EXACT, "the only copy that was not there before")
+
+
+def _stands_like(
+    cited: tuple[int, int],
+    vanished: list[tuple[int, int]],
+    old: Pieces,
+    candidate: tuple[int, int],
+    new: Pieces,
+) -> bool:
+    """Whether a copy has more of the cited one's neighbours than of any other that vanished.
+
+    Rule 4 alone would take the last copy left for the cited one, whichever of them it is.
+    """
+
+    def shared(run: tuple[int, int]) -> int:
+        pairs = zip(old.neighbours(*run), new.neighbours(*candidate), strict=True)
+        return sum(was == now for was, now in pairs)
+
+    return shared(cited) > max(map(shared, vanished))
 
 
 def _choose_similar(sought: _Sought, new: Pieces, new_path: _PathOf) -> Found | Lost:
@@ -211,13 +253,16 @@ def _choose_similar(sought: _Sought, new: Pieces, new_path: _PathOf) -> Found | 
     def own(piece: int) -> bool:
         return new_path(piece) == sought.path
 
-    limit = 2 * sought.extent + 2
-    segments = sought.unaccounted(new)
     try:
-        places = similar_places(sought.text, new, segments, limit, own)
+        places = similar_places(
+            sought.text, new, sought.unaccounted(new), 2 * sought.extent + 2, own
+        )
+        outcome = _one_place(places, own)
+        if isinstance(outcome, Found) and _is_another(outcome, places, sought, new):
+            return Lost("what is like the passage is more like another text that changed too")
     except TooManyError:
         return Lost("too many lines are like the passage")
-    return _one_place(places, own)
+    return outcome
 
 
 def _one_place(places: list[Run], own: Callable[[int], bool]) -> Found | Lost:
@@ -230,6 +275,18 @@ def _one_place(places: list[Run], own: Callable[[int], bool]) -> Found | Lost:
         return Lost("several places are like the passage")
     why = "the text has changed; the only like it under its heading"
     return Found(mine[0].first, mine[0].last, Match.SIMILAR, why)
+
+
+def _is_another(found: Found, places: list[Run], sought: _Sought, new: Pieces) -> bool:
+    """Whether a text that vanished beside the passage is at least as like the place found.
+
+    Rule 5 alone would take the edited twin of a deleted passage for the passage.
+    """
+    text = new.text(found.first, found.last)
+    limit = 2 * new.extent(found.first, found.last) + 2
+    rivals = similar_places(text, sought.old, sought.vanished(new), limit, lambda _: False)
+    score = next(p.score for p in places if (p.first, p.last) == (found.first, found.last))
+    return bool(rivals) and rivals[0].score >= score
 
 
 def weight(text: str) -> int:
