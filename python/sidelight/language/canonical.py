@@ -1,0 +1,157 @@
+"""Under which one spelling do the ways to write a date or an amount meet?
+
+`2024年10月3日`, `2024/10/3`, `Oct 3, 2024` and `20241003` are all `2024-10-03`; `50元` and `¥50`
+are both `¥50`. Given as additional terms with their places. Knows no words.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from datetime import date
+
+Found = tuple[str, int, int]
+
+_MONTH_NAMES = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+_MONTHS = {name: number for number, name in enumerate(_MONTH_NAMES, start=1)}
+_MONTH = r"\b(jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]{0,6}\.?"
+_DAY = r"(\d{1,2})(?:st|nd|rd|th)?"
+_HAN_DIGITS = {digit: value for value, digits in enumerate(("〇零", "一", "二", "三", "四", "五", "六", "七", "八", "九")) for digit in digits}  # fmt: skip
+_HAN_NUMBER = "一二三四五六七八九十"
+_LONGEST_BEFORE = 24  # characters before a year in `the 3rd of September, 2024`
+
+# Eight digits in a row are a date only if they begin like one of these days.
+_LIKELY_YEARS = frozenset(map(str, range(1900, 2100)))
+_YEAR = re.compile(r"(?<![0-9])[0-9]{4}")
+_AFTER_YEAR = re.compile(
+    r"([-/._])(\d{1,2})\1(\d{1,2})(?!\d)|(\d\d)(\d\d)(?!\d)|[-/](\d{1,2})(?![\d/-])"
+)
+_BEFORE_YEAR = re.compile(
+    rf"(?:{_MONTH}\s+{_DAY}|\b{_DAY}\s+(?:of\s+)?{_MONTH}),?\s+\Z", re.IGNORECASE
+)
+_HAN_MONTH = re.compile(
+    rf"(?:(?<!\d)(\d{{4}}|(?<![〇零{_HAN_NUMBER}])[〇零一二三四五六七八九]{{4}})\s?年\s?)?"
+    rf"(?<!\d)(\d{{1,2}}|(?<![{_HAN_NUMBER}])[{_HAN_NUMBER}]{{1,2}})\s?月"
+    rf"(?:\s?(\d{{1,2}}|[{_HAN_NUMBER}]{{1,3}})\s?[日号])?"
+)
+
+_UNITS = {"百": 100, "千": 1_000, "k": 1_000, "万": 10_000, "百万": 1_000_000, "m": 1_000_000, "千万": 10_000_000, "亿": 100_000_000}  # fmt: skip
+_CURRENCIES = {
+    "¥": ("¥", "元", "块", "块钱", "圆", "人民币", "rmb", "cny", "yuan"),
+    "$": ("$", "美元", "美金", "刀", "usd", "dollar", "dollars"),
+    "€": ("€", "欧元", "eur", "euro", "euros"),
+    "£": ("£", "英镑", "gbp", "pound", "pounds"),
+}
+_SIGN_OF = {name: sign for sign, names in _CURRENCIES.items() for name in names}
+_NUMBER = re.compile(
+    r"(?<![0-9.,])([0-9]{1,15}(?:,[0-9]{3})*(?:\.[0-9]{1,6})?)\s?"
+    r"(?:(百万|千万|百|千|万|亿)|([kKmM](?![A-Za-z])))?"
+)
+_BEFORE_NUMBER = re.compile(r"(?:([¥$€£])|\b(rmb|cny|usd|eur|gbp))\s?\Z", re.IGNORECASE)
+_AFTER_NUMBER = re.compile(
+    r"\s?(元|块钱|块|圆|人民币|美元|美金|刀|欧元|英镑"
+    r"|(?:rmb|cny|yuan|usd|dollars?|eur|euros?|gbp|pounds?)\b)",
+    re.IGNORECASE,
+)
+_DIGIT = re.compile("[0-9]")
+
+
+def canonical_terms(text: str) -> Iterator[Found]:
+    """Canonical dates and amounts of a folded text with their places, overlapping ones too."""
+    if _DIGIT.search(text):
+        for match in _YEAR.finditer(text):
+            yield from _from_year(text, match)
+        for match in _NUMBER.finditer(text):
+            yield from _amounts(text, match)
+    if "月" in text:
+        for match in _HAN_MONTH.finditer(text):
+            yield from _han_date(match)
+
+
+def _from_year(text: str, match: re.Match[str]) -> Iterator[Found]:
+    """Dates around four digits, which need not be a year."""
+    start, end = match.span()
+    after = _AFTER_YEAR.match(text, end)
+    if after is not None:
+        month, day, place = after[2] or after[4], after[3] or after[5], (start, after.end())
+        if month and (after[2] or match.group() in _LIKELY_YEARS):
+            yield from _day(match.group(), month, day, place)
+        elif after[6] and (len(after[6]) < 2 or after.group()[0] == "/"):
+            yield from _month(match.group(), after[6], place)
+        return
+    earlier = max(0, start - _LONGEST_BEFORE)
+    before = _BEFORE_YEAR.search(text[earlier:start])
+    if before is not None and not text[end : end + 1].isdigit():
+        name, day = before[1] or before[4], before[2] or before[3]
+        place = (earlier + before.start(), end)
+        yield from _day(match.group(), str(_MONTHS[name.lower()]), day, place)
+
+
+def _day(year: str, month: str, day: str, place: tuple[int, int]) -> Iterator[Found]:
+    """A full date, its month, and its day without the year."""
+    try:
+        found = date(int(year), int(month), int(day))
+    except ValueError:
+        return
+    for term in (found.isoformat(), f"{found:%Y-%m}", f"{found:%m-%d}"):
+        yield term, *place
+
+
+def _month(year: str, month: str, place: tuple[int, int]) -> Iterator[Found]:
+    term = f"{year}-{int(month):02}"
+    if 1 <= int(month) <= 12 and int(year) >= 1000:
+        yield term, *place
+
+
+def is_canonical_date(text: str) -> bool:
+    """Whether a whole identifier is a date that `canonical_terms` gives in this very form."""
+    if len(text) != 10 or text[4] != "-" or not text[:4].isdecimal():
+        return False
+    try:
+        return date.fromisoformat(text).isoformat() == text
+    except ValueError:
+        return False
+
+
+def _han_date(match: re.Match[str]) -> Iterator[Found]:
+    year, month, day = (_number(group) if group else None for group in match.groups())
+    if month is None or not 1 <= month <= 12:
+        return
+    if year is not None and day is not None:
+        yield from _day(str(year), str(month), str(day), match.span())
+    elif year is not None:
+        yield from _month(str(year), str(month), match.span())
+    elif day is not None and 1 <= day <= 31:
+        yield f"{month:02}-{day:02}", *match.span()
+
+
+def _number(text: str) -> int:
+    """A number in digits, Han digits one by one (二〇二四) or up to ninety-nine (二十三)."""
+    if text.isdigit():
+        return int(text)
+    if "十" not in text:
+        return int("".join(str(_HAN_DIGITS[digit]) for digit in text))
+    tens, _, ones = text.partition("十")
+    if len(tens) > 1 or len(ones) > 1:
+        return 0
+    return (_HAN_DIGITS[tens] if tens else 1) * 10 + (_HAN_DIGITS.get(ones, 0) if ones else 0)
+
+
+def _amounts(text: str, match: re.Match[str]) -> Iterator[Found]:
+    """The amount of money that a number is, if a currency stands before or after it."""
+    start, end = match.span()
+    before = _BEFORE_NUMBER.search(text[max(0, start - 4) : start])
+    if before is not None:
+        start -= len(before.group())
+        currency = before.group().strip()
+    else:
+        after = _AFTER_NUMBER.match(text, end)
+        if after is None:
+            return
+        currency, end = after[1], after.end()
+    yield _amount(currency, match[1], match[2] or match[3]), start, len(text[:end].rstrip())
+
+
+def _amount(currency: str, number: str, unit: str | None) -> str:
+    value = float(number.replace(",", "")) * _UNITS.get((unit or "").lower(), 1)
+    return f"{_SIGN_OF[currency.lower()]}{value:.2f}".removesuffix(".00")

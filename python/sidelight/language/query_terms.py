@@ -1,0 +1,175 @@
+"""How much does each term of a query count?
+
+A weight says how much a passage gains by holding the term, before idf. The same weights serve
+BM25 and coverage, which is the sum of weight times idf over the terms a passage holds, divided
+by that sum over all terms of the query (a term the vault has never seen counts with the
+highest idf). For coverage to be a sensible share in 0..1:
+
+- what a word says is counted about once: the forms of one word (with and without accents, its
+  stem) share its weight; pairs and characters inside a word of the dictionary, which a passage
+  holds anyway when it holds the word, weigh little; pairs across two words, which matter only
+  where the segmentation errs, a little more.
+- function and question words weigh a tenth, in both languages, unless a query has no other.
+- parts of one identifier together weigh no more than a few words.
+
+Measured as BM25 on the shared sets (`scripts/experiment_terms.py`).
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from sidelight.language.scripts import ALPHABETIC_END, CJK_RUN
+from sidelight.language.stop_words import STOP_CHARACTERS, STOP_WORDS
+from sidelight.types import TermKind, Token
+
+
+@dataclass(frozen=True, slots=True)
+class QueryTerm:
+    """A term of a query.
+
+    Attributes:
+        term: as in the index.
+        weight: what holding it is worth before idf, 0..2; see the module's text.
+        prefix: it stands for every term that begins with it.
+        source: the query's own spelling, for people.
+    """
+
+    term: str
+    kind: TermKind
+    weight: float
+    prefix: bool
+    source: str
+
+
+_USER = 2.0
+_WORD = 1.0
+_PARTS = 2.5  # all parts of one identifier together, where they are more than that
+_NUMBER_PART = 0.5  # `001` of `ERR_001`
+_IN_CANONICAL = 0.3  # `2024` and `10` of a date that has its own term
+_PAIR_IN_WORD = 0.1
+_PAIR_ACROSS = 0.2
+_PAIR_ALONE = 0.3  # Hangul, Thai, kana: no dictionary knows the words
+_CHAR_WORD = 0.5  # a word of one character
+_CHAR_IN_WORD = 0.1
+_STOP = 0.1
+
+_Place = tuple[int, int]
+
+
+def weigh_tokens(text: str, tokens: Sequence[Token], typing: bool) -> list[QueryTerm]:
+    """Each term of a query once, with its weight, by first place."""
+    weights = _Weights(tokens)
+    factor = _STOP if any(not weights.is_stop(token) for token in tokens) else 1.0
+    best: dict[str, QueryTerm] = {}
+    for token in tokens:
+        weight = weights.of(token) * (factor if weights.is_stop(token) else 1.0)
+        source = text[token.start : token.end]
+        term = QueryTerm(token.term, token.kind, round(weight, 6), False, source)
+        old = best.get(token.term)
+        if old is None or old.weight < term.weight:
+            best[token.term] = term
+    if typing:
+        _open_last_word(text, tokens, best)
+    return list(best.values())
+
+
+def _open_last_word(text: str, tokens: Sequence[Token], best: dict[str, QueryTerm]) -> None:
+    """Let the last word stand for all that begin with it."""
+    for token in tokens:
+        at_end = token.end == len(text)
+        if at_end and token.kind in (TermKind.WORD, TermKind.PART, TermKind.USER):
+            best[token.term] = replace(best[token.term], prefix=True)
+
+
+class _Weights:
+    """Weights of the tokens of one query, which depend on one another's places."""
+
+    def __init__(self, tokens: Sequence[Token]) -> None:
+        self._forms: dict[_Place, list[str]] = defaultdict(list)
+        self._parts: dict[_Place, int] = defaultdict(int)
+        self._words: list[_Place] = []  # of Han and kana, in the dictionary
+        self._canonical: list[_Place] = []
+        self._wholes: list[_Place] = []
+        self._stops: list[_Place] = []
+        for token in tokens:
+            self._note(token)
+
+    def _note(self, token: Token) -> None:
+        place = (token.start, token.end)
+        if token.kind is TermKind.WORD and CJK_RUN.fullmatch(token.term):
+            self._words.append(place)
+            if token.term in STOP_WORDS:
+                self._stops.append(place)
+        elif token.kind in (TermKind.WORD, TermKind.PART):
+            self._forms[place].append(token.term)
+            if token.kind is TermKind.WORD and _is_canonical(token.term):
+                self._canonical.append(place)
+            elif token.kind is TermKind.WORD:
+                self._wholes.append(place)
+            if token.kind is TermKind.PART and not _within(place, self._wholes, strictly=True):
+                return
+            if token.kind is TermKind.PART and self._forms[place] == [token.term]:
+                self._parts[self._whole_of(place)] += 1
+
+    def _whole_of(self, place: _Place) -> _Place:
+        return next(whole for whole in self._wholes if _inside(place, whole))
+
+    def of(self, token: Token) -> float:
+        """The weight of a token, stop words not regarded."""
+        place = (token.start, token.end)
+        match token.kind:
+            case TermKind.USER:
+                return _USER
+            case TermKind.CHAR:
+                return _CHAR_IN_WORD if _within(place, self._words) else _CHAR_WORD
+            case TermKind.BIGRAM:
+                if ALPHABETIC_END.match(token.term[-1]) or not CJK_RUN.fullmatch(token.term[1:]):
+                    return _PAIR_ALONE
+                return _PAIR_IN_WORD if _within(place, self._words) else _PAIR_ACROSS
+            case _:
+                return self._of_word(token, place)
+
+    def _of_word(self, token: Token, place: _Place) -> float:
+        weight = _WORD
+        if token.kind is TermKind.PART and _within(place, self._wholes, strictly=True):
+            weight = min(weight, _PARTS / max(1, self._parts[self._whole_of(place)]))
+            if token.term.isdigit():
+                weight = min(weight, _NUMBER_PART)
+        if not _is_canonical(token.term) and _within(place, self._canonical):
+            return weight * _IN_CANONICAL
+        forms = self._forms.get(place, [token.term])
+        if len(forms) == 1:
+            return weight
+        return weight / 2 if token.term == forms[0] else weight / 2 / (len(forms) - 1)
+
+    def is_stop(self, token: Token) -> bool:
+        """Whether a token says how a question is asked, not what about."""
+        place = (token.start, token.end)
+        if token.kind is TermKind.BIGRAM:
+            return bool(STOP_CHARACTERS.intersection(token.term[1:])) or _within(place, self._stops)
+        if token.kind is TermKind.CHAR:
+            character = token.term[1:]
+            listed = character in STOP_CHARACTERS or character in STOP_WORDS
+            return listed or _within(place, self._stops)
+        if token.kind is TermKind.USER:
+            return False
+        forms = self._forms.get(place, [token.term])
+        return token.term in STOP_WORDS or forms[0] in STOP_WORDS
+
+
+def _is_canonical(term: str) -> bool:
+    """Dates (2024-10-03, 2024-10, 10-03) and amounts (¥50)."""
+    return term[0] in "¥$€£" or (
+        len(term) in (5, 7, 10) and "-" in term and term.replace("-", "").isdigit()
+    )
+
+
+def _inside(place: _Place, outer: _Place) -> bool:
+    return outer[0] <= place[0] and place[1] <= outer[1]
+
+
+def _within(place: _Place, outers: Sequence[_Place], strictly: bool = False) -> bool:
+    return any(_inside(place, outer) and not (strictly and place == outer) for outer in outers)
