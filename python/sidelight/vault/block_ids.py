@@ -10,7 +10,8 @@ from sidelight.types import Block, BlockId, BlockKind
 from sidelight.vault.inline import Stretch
 
 # White space, `^`, Latin letters, digits and dashes, at the end of a line.
-_ID = re.compile(rb"(?:^|(?<=[\s>]))\^([A-Za-z0-9-]+)[ \t]*$", re.MULTILINE)
+_ID = re.compile(rb"\^([A-Za-z0-9-]+)[ \t]*$", re.MULTILINE)
+_BEFORE = b" \t\n>"
 _PREFIX = re.compile(r"[ \t>]*")
 _QUOTES = (BlockKind.BLOCKQUOTE, BlockKind.CALLOUT)
 _CARRIERS = frozenset(
@@ -34,7 +35,10 @@ def read_block_ids(stretch: Stretch, blocks: Sequence[Block]) -> list[BlockId]:
     """
     found: list[BlockId] = []
     reader: _Reader | None = None
-    for match in _ID.finditer(stretch.data):
+    data = stretch.data
+    for match in _ID.finditer(data):
+        if match.start() and data[match.start() - 1] not in _BEFORE:
+            continue
         if stretch.structure.opened_before(match.start()) >= 0:
             continue
         reader = reader or _Reader(stretch, blocks)

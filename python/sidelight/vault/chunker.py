@@ -8,20 +8,27 @@ alone is too large, at the places its kind allows. Pure.
 from __future__ import annotations
 
 import hashlib
-from collections import Counter
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import groupby
 
 from sidelight.types import Block, BlockKind, Chunk, Note, NoteKind, PassageKind, Property
 from sidelight.vault.cuts import Piece, cut_block, cut_text
-from sidelight.vault.noise import has_words, is_data_line, is_drawing, is_drawing_note
+from sidelight.vault.noise import (
+    LONG_LINE,
+    has_words,
+    is_data_line,
+    is_drawing,
+    is_drawing_note,
+)
 from sidelight.vault.sizes import LIMIT, TINY, WHOLE, size
 
 # Properties Obsidian gives a meaning of their own: metadata, not prose.
 _METADATA = frozenset(("tags", "aliases", "cssclasses", "tag", "alias", "cssclass"))
 # A property of fewer letters (a Chinese character counting two) is a value, not prose.
 _MIN_PROSE = 40
+_HAN = re.compile("[\u3400-\u9fff]")
+_MAYBE_DATA = (BlockKind.CODE, BlockKind.COMMENT, BlockKind.HTML)
 # So much is borrowed for a tiny section, in characters of the lender.
 _BORROWED = 240
 
@@ -40,6 +47,7 @@ class _Draft:
     node: str | None = None
     context: str = ""
     searchable: bool = True
+    size: float = 0.0
 
 
 def chunk_note(note: Note) -> list[Chunk]:
@@ -65,71 +73,64 @@ def chunk_note(note: Note) -> list[Chunk]:
 
 def _body_drafts(note: Note) -> Iterator[_Draft]:
     drawing = is_drawing_note(note.path, note.frontmatter.data)
-    blocks = [block for block in note.blocks if block.kind is not BlockKind.YAML]
-    section_of = _section_numbers(blocks)
-    for number, group in groupby(blocks, key=lambda block: section_of[block.start_line]):
-        pieces = [piece for block in group for piece in _pieces(note, block, drawing)]
-        for run in _runs(pieces):
-            yield _draft_of(note, run, number)
-
-
-def _section_numbers(blocks: Sequence[Block]) -> dict[int, int]:
-    """0-based section of each block, by its first line: a heading opens a section."""
-    numbers: dict[int, int] = {}
-    number = -1
-    for block in blocks:
-        if block.kind is BlockKind.HEADING or number < 0:
-            number += 1
-        numbers[block.start_line] = number
-    return numbers
+    section = -1
+    pieces: list[Piece] = []
+    for block in note.blocks:
+        if block.kind is BlockKind.YAML:
+            continue
+        if block.kind is BlockKind.HEADING or section < 0:
+            yield from _section_drafts(note, pieces, section)
+            section += 1
+            pieces = []
+        pieces += _pieces(note, block, drawing)
+    yield from _section_drafts(note, pieces, section)
 
 
 def _pieces(note: Note, block: Block, drawing: bool) -> list[Piece]:
     """The block whole, or cut where it is too large or partly data."""
     lines = note.lines[block.start_line - 1 : block.end_line]
-    total = size("\n".join(lines))
-    maybe_data = block.kind in (BlockKind.CODE, BlockKind.COMMENT, BlockKind.HTML)
-    if maybe_data and (drawing or is_drawing("\n".join(lines[:40]))):
-        pieces = cut_block(block, lines) if total > WHOLE else [_whole(block, total)]
+    text = lines[0] if len(lines) == 1 else "\n".join(lines)
+    total = size(text)
+    if block.kind in _MAYBE_DATA and (drawing or is_drawing(text)):
+        pieces = cut_block(block, lines) if total > WHOLE else [Piece.whole(block, total)]
         return [replace(piece, noise=True) for piece in pieces]
-    if total <= WHOLE and not any(len(line) > 300 and is_data_line(line) for line in lines):
-        return [_whole(block, total)]
+    if total <= WHOLE and not (len(text) > LONG_LINE and any(map(is_data_line, lines))):
+        return [Piece.whole(block, total)]
     return cut_block(block, lines)
 
 
-def _whole(block: Block, total: float) -> Piece:
-    return Piece(block, block.start_line, block.end_line, total)
-
-
-def _runs(pieces: Sequence[Piece]) -> Iterator[list[Piece]]:
+def _section_drafts(note: Note, pieces: Sequence[Piece], section: int) -> Iterator[_Draft]:
     """Neighbouring pieces of one section, together as long as they stay within the limit.
 
     Parts of a line, and data, stand alone. A heading stays with what follows it.
     """
-    if sum(piece.size for piece in pieces) <= WHOLE and not any(p.alone for p in pieces):
-        yield list(pieces)
+    if not pieces:
         return
     run: list[Piece] = []
     spent = 0.0
+    limit = WHOLE if sum([piece.size for piece in pieces]) <= WHOLE else LIMIT
     for piece in pieces:
-        only_heading = len(run) == 1 and run[0].block.kind is BlockKind.HEADING
-        fits = spent + piece.size <= LIMIT or (only_heading and run[0].size < LIMIT / 4)
-        if run and (piece.alone or run[-1].alone or not fits):
-            yield run
-            run, spent = [], 0.0
+        if run:
+            only_heading = len(run) == 1 and run[0].block.kind is BlockKind.HEADING
+            fits = spent + piece.size <= limit or (only_heading and spent < LIMIT / 4)
+            if not fits or piece.alone or run[-1].alone:
+                yield _draft_of(note, run, section, spent)
+                run, spent = [], 0.0
         run.append(piece)
         spent += piece.size
-    if run:
-        yield run
+    yield _draft_of(note, run, section, spent)
 
 
-def _draft_of(note: Note, run: Sequence[Piece], section: int) -> _Draft:
+def _draft_of(note: Note, run: Sequence[Piece], section: int, spent: float) -> _Draft:
     first, last = run[0], run[-1]
+    lines = note.lines
     if first.columns is not None:
         start, end = first.columns
-        text = note.lines[first.first - 1][start:end]
+        text = lines[first.first - 1][start:end]
+    elif first.first == last.last:
+        text = lines[first.first - 1]
     else:
-        text = "\n".join(note.lines[first.first - 1 : last.last])
+        text = "\n".join(lines[first.first - 1 : last.last])
     return _Draft(
         PassageKind.LINES,
         first.block.heading_path,
@@ -137,9 +138,11 @@ def _draft_of(note: Note, run: Sequence[Piece], section: int) -> _Draft:
         first.first,
         last.last,
         text,
-        columns=first.columns,
-        context=first.context,
-        searchable=not first.noise and has_words(text),
+        first.columns,
+        None,
+        first.context,
+        not first.noise and has_words(text),
+        spent,
     )
 
 
@@ -147,13 +150,14 @@ def _borrow(drafts: Sequence[_Draft]) -> None:
     """Gives tiny sections some words of their parent section, else of a neighbour."""
     parents: dict[tuple[str, ...], _Draft] = {}  # the latest fit to lend, by heading path
     for index, draft in enumerate(drafts):
-        spent = size(draft.text) if draft.searchable else 0
-        if draft.searchable and not draft.context and spent < TINY:
+        if not draft.searchable:
+            continue
+        if draft.size < TINY and not draft.context:
             lender = parents.get(draft.heading_path[:-1]) if draft.heading_path else None
             lender = lender or _neighbour(drafts, index)
             if lender is not None:
                 draft.context = lender.text[:_BORROWED].rsplit("\n", 1)[0].strip()
-        if spent >= TINY / 2:
+        if draft.size >= TINY / 2:
             parents[draft.heading_path] = draft
 
 
@@ -187,8 +191,8 @@ def _is_prose(entry: Property) -> bool:
     if entry.key.lower() in _METADATA:
         return False
     values = entry.value if isinstance(entry.value, list) else [entry.value]
-    prose = [v for v in values if isinstance(v, str) and not _is_reference(v)]
-    return sum(len(v) + sum("\u4e00" <= c <= "\u9fff" for c in v) for v in prose) >= _MIN_PROSE
+    prose = "".join(v for v in values if isinstance(v, str) and not _is_reference(v))
+    return len(prose) + len(_HAN.findall(prose)) >= _MIN_PROSE
 
 
 def _is_reference(value: str) -> bool:
@@ -221,32 +225,33 @@ def _canvas_drafts(note: Note) -> Iterator[_Draft]:
 
 
 def _numbered(path: str, drafts: Sequence[_Draft]) -> list[Chunk]:
-    seen: Counter[tuple[tuple[str, ...], str]] = Counter()
+    seen: dict[tuple[tuple[str, ...], bytes], int] = {}
     chunks = []
     for index, draft in enumerate(drafts):
-        text_hash = hashlib.sha256(draft.text.encode("utf-8", "surrogatepass")).hexdigest()
-        ordinal = seen[draft.heading_path, text_hash]
-        seen[draft.heading_path, text_hash] += 1
+        text_hash = hashlib.sha256(draft.text.encode("utf-8", "surrogatepass")).digest()
+        key = (draft.heading_path, text_hash)
+        ordinal = seen[key] = seen.get(key, -1) + 1
         chunks.append(
             Chunk(
-                chunk_id=_chunk_id(path, draft, ordinal, text_hash),
-                path=path,
-                kind=draft.kind,
-                heading_path=draft.heading_path,
-                section_index=draft.section_index,
-                chunk_index=index,
-                start_line=draft.start_line,
-                end_line=draft.end_line,
-                columns=draft.columns,
-                node=draft.node,
-                text=draft.text,
-                context=draft.context,
-                searchable=draft.searchable,
+                _chunk_id(path, draft, ordinal, text_hash),
+                path,
+                draft.kind,
+                draft.heading_path,
+                draft.section_index,
+                index,
+                draft.start_line,
+                draft.end_line,
+                draft.columns,
+                draft.node,
+                draft.text,
+                draft.context,
+                draft.searchable,
             )
         )
     return chunks
 
 
-def _chunk_id(path: str, draft: _Draft, ordinal: int, text_hash: str) -> str:
-    parts = (path, draft.kind.value, *draft.heading_path, "", str(ordinal), text_hash)
-    return hashlib.sha256("\0".join(parts).encode("utf-8", "surrogatepass")).hexdigest()[:32]
+def _chunk_id(path: str, draft: _Draft, ordinal: int, text_hash: bytes) -> str:
+    place = "\0".join((path, draft.kind.value, *draft.heading_path, "", str(ordinal)))
+    data = place.encode("utf-8", "surrogatepass") + text_hash
+    return hashlib.sha256(data).hexdigest()[:32]

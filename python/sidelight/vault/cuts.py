@@ -27,6 +27,11 @@ class Piece:
     context: str = ""  # header row of a table that this part does not hold
     noise: bool = False
 
+    @classmethod
+    def whole(cls, block: Block, spent: float) -> Piece:
+        """A block that is not cut."""
+        return cls(block, block.start_line, block.end_line, spent)
+
     @property
     def alone(self) -> bool:
         """It cannot share a chunk: a part of a line, or data."""

@@ -22,6 +22,8 @@ def is_drawing_note(path: str, data: Mapping[str, Any] | None) -> bool:
 
 def is_drawing(text: str) -> bool:
     """True for the JSON of a drawing, plain or compressed."""
+    if "excalidraw" not in text and "compressed-json" not in text:
+        return False
     return _DRAWING.search(text, 0, 2_000) is not None
 
 

@@ -1,51 +1,34 @@
 """How large is a text for a model, without any model? One estimate, in units.
 
-A unit is about one letter of English prose. Weights per character class come from counting
-the pieces of multilingual-e5's tokenizer on prose of each script, on code and on data.
+A unit is about one letter of English prose. The weights follow how many pieces the tokenizer
+of multilingual-e5 makes of prose in each script, of code and of data.
 """
 
 from __future__ import annotations
 
 # About 900 characters of English or 500 of Chinese.
-LIMIT = 900.0
+LIMIT = 900
 # A block, or a whole section, this large still stays in one piece.
-WHOLE = 1.2 * LIMIT
+WHOLE = 1_080
 # Below this a chunk says too little alone and borrows words.
-TINY = 160.0
+TINY = 160
 
-_SCALE = 10  # weights are tenths of a unit, so that they fit in a byte
-
-
-def _weights() -> bytes:
-    table = bytearray(256)
-    for byte in range(0x80):
-        char = chr(byte)
-        if char.islower():
-            weight = 1.0
-        elif char.isupper() or char.isdigit():
-            weight = 1.8
-        else:
-            weight = 0.8 if char.isspace() else 2.2
-        table[byte] = round(weight * _SCALE)
-    for lead in range(0xC0, 0x100):  # the first byte of a character decides, the rest are 0
-        if lead < 0xE0:
-            weight = 1.6  # Latin with marks, Greek, Cyrillic, Arabic, Hebrew
-        elif lead < 0xE3:
-            weight = 2.4  # Indic, Thai, Georgian, general punctuation
-        elif lead < 0xF0:
-            weight = 1.8  # Han, kana, Hangul, full width
-        else:
-            weight = 4.0  # emoji, rare Han
-        table[lead] = round(weight * _SCALE)
-    return bytes(table)
-
-
-_WEIGHTS = _weights()
+# ASCII that costs one unit a character: lower case and blanks. Capitals, digits and
+# punctuation make words short and cost two.
+_LIGHT = b"abcdefghijklmnopqrstuvwxyz \t\n\r\x0b\x0c"
+_NOT_ASCII = bytes(range(0x80, 0x100))
+# Units a UTF-8 byte of other scripts: 1.2 a Cyrillic or Arabic letter, 1.8 a Chinese
+# character, 2.4 an emoji.
+_BYTE = 0.6
 
 
 def size(text: str) -> float:
     """Estimated size of a text in units; adds up over parts."""
-    return sum(text.encode("utf-8", "replace").translate(_WEIGHTS)) / _SCALE
+    data = text.encode("utf-8", "replace")
+    total = len(data)
+    if not text.isascii():
+        data = data.translate(None, _NOT_ASCII)
+    return len(data) + len(data.translate(None, _LIGHT)) + _BYTE * (total - len(data))
 
 
 def cut_columns(text: str, start: int, end: int, limit: float) -> list[tuple[int, int]]:

@@ -58,7 +58,7 @@ def read_structure(text: str, data: bytes) -> Structure:
     """
     found = Structure()
     root_end = 0
-    opaque = found.opaque
+    opaque, nodes = found.opaque, found.nodes
     events: Any = _MARKDOWN.events_with_range(text, merge_text=True)
     for event, span in events:  # tens of thousands a megabyte: the order of tests matters
         if event.__class__ is str:
@@ -86,7 +86,7 @@ def read_structure(text: str, data: bytes) -> Structure:
             continue
         while data[start] <= 32 and start + 1 < end:  # a nested item begins at its indentation
             start += 1
-        found.nodes.append((name, start, end))
+        nodes.append((name, start, end))
         if start >= root_end:
             root_end = end
             found.roots.append((name, start, end))
