@@ -1,6 +1,6 @@
 // The daemon as the interface sees it: typed questions, and one picture of the situation that
 // changes by notification alone. Nothing here polls the daemon or knows Obsidian.
-import type { Question, Scope } from "../core/search";
+import { type Question, scopeFilter } from "../core/search";
 import type { Situation } from "../core/status";
 import { isWorking } from "../core/status";
 import type { BridgeClient } from "./client";
@@ -166,18 +166,13 @@ export class Service {
   }
 }
 
-/** A question as the daemon wants it; the scope becomes part of the query. */
+/** A question as the daemon wants it. */
 export function paramsOf(question: Question, typing: boolean): SearchParams {
-  const { mode, limit, rerank } = question;
-  const params: SearchParams = { text: scopedText(question.text, question.scope), mode, limit };
+  const { text, mode, limit, rerank, scope } = question;
+  const params: SearchParams = { text, mode, limit };
+  const filter = scopeFilter(scope);
+  if (filter !== "") params.filters = { query: filter };
   if (rerank) params.rerank = true;
   if (typing) params.typing = true;
   return params;
-}
-
-/** The query with the scope in Obsidian's own syntax: `path:"Folder/"`. */
-export function scopedText(text: string, scope: Scope): string {
-  if (scope.kind === "vault") return text;
-  const path = scope.kind === "folder" ? `${scope.path}/` : scope.path;
-  return `${text} path:"${path}"`;
 }

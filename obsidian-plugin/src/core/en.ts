@@ -315,7 +315,8 @@ export const en = {
   "settings.results_per_note": "Passages of one note",
   "settings.results_per_note.desc": "How many passages of the same note a search shows at most.",
   "settings.linked_limit": "Linked passages",
-  "settings.linked_limit.desc": "How many passages are added by following links. 0 turns this off.",
+  "settings.linked_limit.desc":
+    "How many passages are added by following links. Set it to 0 for none.",
   "settings.linked_per_seed": "Linked passages of one note",
   "settings.linked_per_seed.desc": "How many of them may come from the links of the same note.",
   "settings.model": "Language model",

@@ -47,6 +47,16 @@ export type Ask = (
 // Between two keys of a fast typist lie about 100 ms; more than 120 ms is felt as a delay.
 export const DEBOUNCE_MS = 100;
 
+/**
+ * The scope in Obsidian's query syntax, "" for the whole vault. An expression, since `path:` with
+ * plain text would also find folders whose name only ends that way.
+ */
+export function scopeFilter(scope: Scope): string {
+  if (scope.kind === "vault") return "";
+  const path = scope.path.replace(/[\\^$.*+?()[\]{}|/]/g, "\\$&");
+  return scope.kind === "folder" ? `path:/^${path}\\//` : `path:/^${path}$/`;
+}
+
 export class SearchSession {
   private current: SearchState;
   private timer: number | null = null;

@@ -60,5 +60,5 @@ function toBoundary(text: string, offset: number): number {
 }
 
 function escaped(word: string): string {
-  return word.replace(/[\\^$.*+?()[\]{}|/-]/gu, "\\$&");
+  return word.replace(/[\\^$.*+?()[\]{}|/]/gu, "\\$&");
 }

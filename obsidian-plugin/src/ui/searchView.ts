@@ -12,7 +12,13 @@ import { inOneLine } from "../core/failure";
 import { byNote, folderOf, groupResults, titleOf } from "../core/grouping";
 import { remember } from "../core/history";
 import { t } from "../core/i18n";
-import { type Mode, type Scope, type SearchState, SearchSession } from "../core/search";
+import {
+  type Mode,
+  type Scope,
+  scopeFilter,
+  type SearchState,
+  SearchSession,
+} from "../core/search";
 import { bannersFor } from "../core/status";
 import { MODES, SORTS } from "../settings";
 import { actionsFor, run } from "./actions";
@@ -344,7 +350,8 @@ export class SearchView extends ItemView {
       this.scopeMenu(event),
     );
     const filters = state.phase === "empty" ? {} : (state.answer?.result.query.filters ?? {});
-    for (const text of filterNames(filters, scope)) {
+    const text = filterText(filters, scope);
+    if (text !== "") {
       const el = chips.createSpan({ cls: "sidelight-chip mod-filter" });
       setIcon(el.createSpan({ cls: "sidelight-icon" }), "filter");
       el.createSpan({ text });
@@ -448,19 +455,11 @@ function scopeName(scope: Scope): string {
   return t("scope.note", { note: titleOf(scope.path) });
 }
 
-// Filters as the daemon understood them; the scope's own path filter has its chip already.
-function filterNames(filters: Record<string, unknown>, scope: Scope): string[] {
-  const names: string[] = [];
-  for (const [name, value] of Object.entries(filters)) {
-    const values = (Array.isArray(value) ? value : [value]) as unknown[];
-    for (const entry of values) {
-      const text = typeof entry === "string" ? entry : JSON.stringify(entry);
-      const isScope = scope.kind !== "vault" && name === "path" && text.startsWith(scope.path);
-      if (!isScope && entry !== null && entry !== false && text !== "[]" && text !== "{}")
-        names.push(`${name}: ${text}`);
-    }
-  }
-  return names;
+// The filter as the daemon understood it; the scope's own part has its chip already.
+function filterText(filters: Record<string, unknown>, scope: Scope): string {
+  const { expression } = filters;
+  if (typeof expression !== "string") return "";
+  return expression.replace(scopeFilter(scope), "").trim();
 }
 
 function isScope(value: unknown): value is Scope {

@@ -1,0 +1,162 @@
+import { beforeEach, expect, it } from "vitest";
+import type { SearchResult } from "../src/bridge/protocol";
+import { paramsOf } from "../src/bridge/service";
+import { BridgeFailure } from "../src/core/failure";
+import {
+  DEBOUNCE_MS,
+  type Question,
+  scopeFilter,
+  SearchSession,
+  type SearchState,
+} from "../src/core/search";
+import { answer } from "./answers";
+
+interface Asked {
+  question: Question;
+  typing: boolean;
+  signal: AbortSignal;
+  answer: (result: SearchResult) => void;
+  fail: (error: unknown) => void;
+}
+
+let asked: Asked[];
+let states: SearchState[];
+let due: Map<number, () => void>;
+let session: SearchSession;
+
+beforeEach(() => {
+  asked = [];
+  states = [];
+  due = new Map();
+  let next = 0;
+  session = new SearchSession(
+    (question, typing, signal) =>
+      new Promise((resolve, reject) => {
+        asked.push({ question, typing, signal, answer: resolve, fail: reject });
+      }),
+    {
+      set: (callback, milliseconds) => {
+        expect(milliseconds).toBe(DEBOUNCE_MS);
+        due.set(++next, callback);
+        return next;
+      },
+      clear: (timer) => due.delete(timer),
+    },
+    (state) => states.push(state),
+    { mode: "hybrid", scope: { kind: "vault" }, limit: 20, rerank: false },
+  );
+});
+
+function pause(): void {
+  for (const [timer, callback] of [...due]) {
+    due.delete(timer);
+    callback();
+  }
+}
+
+const settled = (): Promise<void> => new Promise((resolve) => setTimeout(resolve));
+
+it("waits for a pause in typing, at most 120 ms", () => {
+  expect(DEBOUNCE_MS).toBeLessThanOrEqual(120);
+  session.type("拿");
+  session.type("拿铁");
+  expect(asked).toHaveLength(0);
+  pause();
+  expect(asked.map((one) => [one.question.text, one.typing])).toEqual([["拿铁", true]]);
+});
+
+it("a newer query aborts the older, whose late answer changes nothing", async () => {
+  session.type("a");
+  pause();
+  session.type("ab");
+  pause();
+  expect(asked[0]?.signal.aborted).toBe(true);
+  asked[1]?.answer(answer({ status: "ok" }));
+  await settled();
+  asked[0]?.answer(answer({ status: "no_evidence" }));
+  await settled();
+  expect(session.state.answer?.question.text).toBe("ab");
+  expect(session.state.answer?.result.status).toBe("ok");
+});
+
+it("keeps the previous answer until the new one is there, also when that fails", async () => {
+  void session.submit("a");
+  asked[0]?.answer(answer());
+  await settled();
+  session.type("ab");
+  pause();
+  expect(session.state.phase).toBe("searching");
+  expect(session.state.answer?.question.text).toBe("a");
+  asked[1]?.fail(new BridgeFailure("INDEX_UNAVAILABLE", "locked"));
+  await settled();
+  expect(session.state.phase).toBe("failed");
+  expect(session.state.failure?.code).toBe("INDEX_UNAVAILABLE");
+  expect(session.state.answer?.question.text).toBe("a");
+});
+
+it("Enter searches at once and tells that the last word is finished", () => {
+  session.type("lat");
+  void session.submit("latte");
+  pause();
+  expect(asked.map((one) => [one.question.text, one.typing])).toEqual([["latte", false]]);
+});
+
+it("an emptied field ends the search and forgets the answer", async () => {
+  void session.submit("a");
+  session.type("");
+  expect(asked[0]?.signal.aborted).toBe(true);
+  asked[0]?.answer(answer());
+  await settled();
+  expect(session.state.phase).toBe("empty");
+  expect(session.state.answer).toBeNull();
+});
+
+it("another mode or scope searches the same words again", () => {
+  void session.submit("咖啡");
+  void session.change({ mode: "lexical", scope: { kind: "folder", path: "Diary" } });
+  expect(asked[1]?.question).toMatchObject({ text: "咖啡", mode: "lexical" });
+  expect(asked[0]?.signal.aborted).toBe(true);
+});
+
+it("refreshes quietly, but never across a search on its way", async () => {
+  void session.submit("a");
+  await session.refresh();
+  expect(asked).toHaveLength(1);
+  asked[0]?.answer(answer());
+  await settled();
+  void session.refresh();
+  expect(asked).toHaveLength(2);
+  session.clear();
+  await session.refresh();
+  expect(asked).toHaveLength(2);
+});
+
+it("stop ends timers and requests", () => {
+  session.type("a");
+  session.stop();
+  expect(due.size).toBe(0);
+  void session.submit("a");
+  session.stop();
+  expect(asked[0]?.signal.aborted).toBe(true);
+});
+
+it("puts the scope beside the query as an exact path expression", () => {
+  expect(scopeFilter({ kind: "vault" })).toBe("");
+  expect(scopeFilter({ kind: "note", path: "a (1)/C++.md" })).toBe(
+    "path:/^a \\(1\\)\\/C\\+\\+\\.md$/",
+  );
+  const question = { text: "咖啡 OR 茶", mode: "hybrid", limit: 20, rerank: false } as const;
+  const folder = { kind: "folder", path: "日记/2024" } as const;
+  expect(paramsOf({ ...question, scope: folder }, true)).toEqual({
+    text: "咖啡 OR 茶",
+    mode: "hybrid",
+    limit: 20,
+    typing: true,
+    filters: { query: "path:/^日记\\/2024\\//" },
+  });
+  expect(paramsOf({ ...question, scope: { kind: "vault" } }, false)).toEqual({
+    text: "咖啡 OR 茶",
+    mode: "hybrid",
+    limit: 20,
+  });
+});
