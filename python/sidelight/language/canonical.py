@@ -22,18 +22,14 @@ _LONGEST_BEFORE = 24  # characters before a year in `the 3rd of September, 2024`
 
 # Eight digits in a row are a date only if they begin like one of these days.
 _LIKELY_YEARS = frozenset(map(str, range(1900, 2100)))
-_YEAR = re.compile(r"(?<![0-9])[0-9]{4}")
-_AFTER_YEAR = re.compile(
-    r"([-/._])(\d{1,2})\1(\d{1,2})(?!\d)|(\d\d)(\d\d)(?!\d)|[-/](\d{1,2})(?![\d/-])"
-)
+_DIGITS = re.compile("[0-9]+")
+_AFTER_YEAR = re.compile(r"([-/._])(\d{1,2})\1(\d{1,2})(?!\d)|[-/](\d{1,2})(?![\d/-])")
 _BEFORE_YEAR = re.compile(
     rf"(?:{_MONTH}\s+{_DAY}|\b{_DAY}\s+(?:of\s+)?{_MONTH}),?\s+\Z", re.IGNORECASE
 )
-_HAN_MONTH = re.compile(
-    rf"(?:(?<!\d)(\d{{4}}|(?<![〇零{_HAN_NUMBER}])[〇零一二三四五六七八九]{{4}})\s?年\s?)?"
-    rf"(?<!\d)(\d{{1,2}}|(?<![{_HAN_NUMBER}])[{_HAN_NUMBER}]{{1,2}})\s?月"
-    rf"(?:\s?(\d{{1,2}}|[{_HAN_NUMBER}]{{1,3}})\s?[日号])?"
-)
+_HAN_MONTH = re.compile(rf"([0-9{_HAN_NUMBER}]{{1,2}})\s?月")
+_HAN_DAY = re.compile(rf"\s?([0-9]{{1,2}}|[{_HAN_NUMBER}]{{1,3}})\s?[日号]")
+_HAN_YEAR = re.compile(r"([0-9]{4}|[〇零一二三四五六七八九]{4})\s?年\s?\Z")
 
 _UNITS = {"百": 100, "千": 1_000, "k": 1_000, "万": 10_000, "百万": 1_000_000, "m": 1_000_000, "千万": 10_000_000, "亿": 100_000_000}  # fmt: skip
 _CURRENCIES = {
@@ -44,7 +40,7 @@ _CURRENCIES = {
 }
 _SIGN_OF = {name: sign for sign, names in _CURRENCIES.items() for name in names}
 _NUMBER = re.compile(
-    r"(?<![0-9.,])([0-9]{1,15}(?:,[0-9]{3})*(?:\.[0-9]{1,6})?)\s?"
+    r"([0-9]{1,15}(?:,[0-9]{3})*(?:\.[0-9]{1,6})?)\s?"
     r"(?:(百万|千万|百|千|万|亿)|([kKmM](?![A-Za-z])))?"
 )
 _BEFORE_NUMBER = re.compile(r"(?:([¥$€£])|\b(rmb|cny|usd|eur|gbp))\s?\Z", re.IGNORECASE)
@@ -53,19 +49,24 @@ _AFTER_NUMBER = re.compile(
     r"|(?:rmb|cny|yuan|usd|dollars?|eur|euros?|gbp|pounds?)\b)",
     re.IGNORECASE,
 )
-_DIGIT = re.compile("[0-9]")
 
 
 def canonical_terms(text: str) -> Iterator[Found]:
     """Canonical dates and amounts of a folded text with their places, overlapping ones too."""
-    if _DIGIT.search(text):
-        for match in _YEAR.finditer(text):
+    number_end = 0
+    for match in _DIGITS.finditer(text):
+        start, end = match.span()
+        if end - start == 4:
             yield from _from_year(text, match)
-        for match in _NUMBER.finditer(text):
-            yield from _amounts(text, match)
+        elif end - start == 8 and match.group()[:4] in _LIKELY_YEARS:
+            year, month, day = match.group()[:4], match.group()[4:6], match.group()[6:]
+            yield from _day(year, month, day, (start, end))
+        if start >= number_end and (number := _NUMBER.match(text, start)) is not None:
+            number_end = number.end()
+            yield from _amounts(text, number)
     if "月" in text:
         for match in _HAN_MONTH.finditer(text):
-            yield from _han_date(match)
+            yield from _han_date(text, match)
 
 
 def _from_year(text: str, match: re.Match[str]) -> Iterator[Found]:
@@ -73,15 +74,15 @@ def _from_year(text: str, match: re.Match[str]) -> Iterator[Found]:
     start, end = match.span()
     after = _AFTER_YEAR.match(text, end)
     if after is not None:
-        month, day, place = after[2] or after[4], after[3] or after[5], (start, after.end())
-        if month and (after[2] or match.group() in _LIKELY_YEARS):
-            yield from _day(match.group(), month, day, place)
-        elif after[6] and (len(after[6]) < 2 or after.group()[0] == "/"):
-            yield from _month(match.group(), after[6], place)
+        place = (start, after.end())
+        if after[3]:
+            yield from _day(match.group(), after[2], after[3], place)
+        elif len(after[4]) < 2 or after.group()[0] == "/":  # else it is a term as it stands
+            yield from _month(match.group(), after[4], place)
         return
     earlier = max(0, start - _LONGEST_BEFORE)
     before = _BEFORE_YEAR.search(text[earlier:start])
-    if before is not None and not text[end : end + 1].isdigit():
+    if before is not None:
         name, day = before[1] or before[4], before[2] or before[3]
         place = (earlier + before.start(), end)
         yield from _day(match.group(), str(_MONTHS[name.lower()]), day, place)
@@ -113,28 +114,39 @@ def is_canonical_date(text: str) -> bool:
         return False
 
 
-def _han_date(match: re.Match[str]) -> Iterator[Found]:
-    year, month, day = (_number(group) if group else None for group in match.groups())
-    if month is None or not 1 <= month <= 12:
+def _han_date(text: str, match: re.Match[str]) -> Iterator[Found]:
+    """The date around `10月`, with what stands of year before and day after it."""
+    start, end = match.span()
+    month = _number(match[1])
+    if not 1 <= month <= 12 or text[start - 1 : start].isdecimal():
         return
-    if year is not None and day is not None:
-        yield from _day(str(year), str(month), str(day), match.span())
-    elif year is not None:
-        yield from _month(str(year), str(month), match.span())
-    elif day is not None and 1 <= day <= 31:
-        yield f"{month:02}-{day:02}", *match.span()
+    earlier = max(0, start - 8)  # `2024 年 `
+    before = _HAN_YEAR.search(text[earlier:start])
+    after = _HAN_DAY.match(text, end)
+    if before is not None:
+        start = earlier + before.start()
+    if after is not None:
+        end = after.end()
+    day = _number(after[1]) if after is not None else 0
+    if before is not None and day:
+        yield from _day(str(_number(before[1])), str(month), str(day), (start, end))
+    elif before is not None:
+        yield from _month(str(_number(before[1])), str(month), (start, end))
+    elif 1 <= day <= 31:
+        yield f"{month:02}-{day:02}", start, end
 
 
 def _number(text: str) -> int:
-    """A number in digits, Han digits one by one (二〇二四) or up to ninety-nine (二十三)."""
-    if text.isdigit():
+    """A number in digits, Han digits one by one (二〇二四) or up to ninety-nine (二十三); else 0."""
+    if text.isdecimal():
         return int(text)
     if "十" not in text:
-        return int("".join(str(_HAN_DIGITS[digit]) for digit in text))
+        digits = [_HAN_DIGITS.get(digit) for digit in text]
+        return 0 if None in digits else int("".join(map(str, digits)))
     tens, _, ones = text.partition("十")
-    if len(tens) > 1 or len(ones) > 1:
+    if len(tens) > 1 or len(ones) > 1 or not {*tens, *ones} <= _HAN_DIGITS.keys():
         return 0
-    return (_HAN_DIGITS[tens] if tens else 1) * 10 + (_HAN_DIGITS.get(ones, 0) if ones else 0)
+    return (_HAN_DIGITS[tens] if tens else 1) * 10 + (_HAN_DIGITS[ones] if ones else 0)
 
 
 def _amounts(text: str, match: re.Match[str]) -> Iterator[Found]:
