@@ -18,8 +18,7 @@ from pathlib import Path
 from typing import Any
 
 # Lance reports retries and index notices on standard error, where only our own lines belong.
-os.environ.setdefault("LANCE_LOG", "error")
-os.environ.setdefault("RUST_LOG", "error")
+os.environ.setdefault("LANCEDB_LOG", "error")
 
 import lancedb
 import numpy as np
@@ -262,7 +261,7 @@ class Tables:
         if not queries or only == set():
             return []
         search = self._chunks.search(_boolean_query(queries), query_type="fts")
-        search = search.select(["chunk_id"]).limit(limit)
+        search = search.select(["chunk_id", "_score"]).limit(limit)
         if only or without:
             quoted = ",".join(_quote(p) for p in sorted(only or without or ()))
             operator = "IN" if only else "NOT IN"

@@ -1,0 +1,126 @@
+"""Meaning: the real model, and what is never embedded twice."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from sidelight.config import Settings
+from sidelight.engine import Engine
+from sidelight.models.embedder import Embedder
+from sidelight.types import Mode, SearchRequest
+
+NOTES = {
+    "Garden.md": "# Garden\n\nSlugs ate the lettuce.\n\n## Soil\n\nMix compost with loam.\n",
+    "厨房.md": "# 厨房\n\n番茄要先烫皮。\n\n## 刀\n\n每周磨一次刀。\n",
+    "Sleep.md": "# Sleep\n\nA cooler bedroom helps one fall asleep.\n",
+}
+
+
+@pytest.fixture
+def vault(tmp_path: Path) -> Path:
+    folder = tmp_path / "vault"
+    folder.mkdir()
+    for path, text in NOTES.items():
+        (folder / path).write_text(text, "utf-8")
+    return folder
+
+
+@pytest.fixture
+def engine(vault: Path, tmp_path: Path) -> Iterator[Engine]:
+    opened = Engine.open(
+        vault, data_dir=tmp_path / "data", settings=Settings(gate_strictness="off")
+    )
+    assert opened.no_vectors == "", opened.no_vectors
+    yield opened
+    opened.close()
+
+
+@pytest.fixture
+def embedded(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Every text that reaches the model, as it goes in."""
+    seen: list[str] = []
+    real = Embedder.embed_passages
+
+    def counting(self: Embedder, texts: list[str], *rest: object) -> np.ndarray:
+        seen.extend(texts)
+        return real(self, texts, *rest)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(Embedder, "embed_passages", counting)
+    return seen
+
+
+def found(engine: Engine, text: str) -> str:
+    result = engine.search(SearchRequest(text, mode=Mode.SEMANTIC))
+    return result.results[0].path
+
+
+def test_meaning_finds_across_languages(engine: Engine) -> None:
+    engine.sync()
+    assert found(engine, "怎样更容易入睡") == "Sleep.md"
+    assert found(engine, "how often should the knife be sharpened") == "厨房.md"
+    assert engine.state().embedded_chunks == 5
+
+
+def test_nothing_is_embedded_twice(engine: Engine, vault: Path, embedded: list[str]) -> None:
+    engine.sync()
+    assert len(embedded) == 5
+    embedded.clear()
+    engine.sync()
+    assert embedded == [], "an unchanged vault"
+    (vault / "sub").mkdir()
+    (vault / "Garden.md").rename(vault / "sub" / "Garden.md")
+    engine.sync()
+    assert embedded == [], "a moved note"
+    text = (vault / "厨房.md").read_text("utf-8")
+    (vault / "厨房.md").write_text(text.replace("每周", "每月"), "utf-8")
+    engine.sync()
+    assert len(embedded) == 1, "one edited section"
+    assert "每月磨一次刀" in embedded[0]
+    embedded.clear()
+    (vault / "厨房.md").rename(vault / "灶台.md")
+    engine.sync()
+    assert len(embedded) == 2, "a renamed note: its own chunks, as the title is embedded"
+
+
+def test_vectors_survive_a_restart(
+    engine: Engine, vault: Path, tmp_path: Path, embedded: list[str]
+) -> None:
+    engine.sync()
+    engine.close()
+    embedded.clear()
+    again = Engine.open(vault, data_dir=tmp_path / "data", settings=Settings())
+    try:
+        again.sync()
+        assert embedded == []
+        assert again.state().embedded_chunks == 5
+    finally:
+        again.close()
+
+
+def test_missing_vectors_are_said(engine: Engine) -> None:
+    engine.sync(lexical_only=True)
+    result = engine.search(SearchRequest("lettuce"))
+    assert [(d.channel, d.partial) for d in result.degraded] == [("vector", True)]
+    assert result.index.pending == 5
+    nothing = engine.search(SearchRequest("zzzyx"))
+    assert nothing.reasons[0].kind == "index_incomplete"
+
+
+def test_text_that_cannot_be_embedded_is_left_out_alone(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = Embedder.embed_passages
+
+    def picky(self: Embedder, texts: list[str], *rest: object) -> np.ndarray:
+        if any("Slugs" in text for text in texts):
+            raise RuntimeError("this text breaks the model")
+        return real(self, texts, *rest)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(Embedder, "embed_passages", picky)
+    engine.sync()
+    assert engine.state().embedded_chunks == 4
+    assert found(engine, "sharpen the knife") == "厨房.md"
