@@ -154,6 +154,10 @@ class _Sought:
         accounted = {*norms[: self.first], *norms[self.last + 1 :]} - inside
         return _ranges(pieces, lambda piece: pieces.norms[piece] not in accounted)
 
+    def outside(self) -> list[tuple[int, int]]:
+        """The ranges of body pieces before and after the passage, as indexed."""
+        return _ranges(self.old, lambda piece: not self.first <= piece <= self.last)
+
     def vanished(self, pieces: Pieces) -> list[tuple[int, int]]:
         """Ranges of body pieces outside the passage that were there before and no more."""
         old = self.old
@@ -233,16 +237,14 @@ def _stands_like(
     candidate: tuple[int, int],
     new: Pieces,
 ) -> bool:
-    """Whether a copy has more of the cited one's neighbours than of any other that vanished.
+    """Whether a copy stands between the neighbours of the cited one, and of no other.
 
     Rule 4 alone would take the last copy left for the cited one, whichever of them it is.
     """
-
-    def shared(run: tuple[int, int]) -> int:
-        pairs = zip(old.neighbours(*run), new.neighbours(*candidate), strict=True)
-        return sum(was == now for was, now in pairs)
-
-    return shared(cited) > max(map(shared, vanished))
+    here = new.neighbours(*candidate)
+    return here == old.neighbours(*cited) and all(
+        here != old.neighbours(*other) for other in vanished
+    )
 
 
 def _choose_similar(sought: _Sought, new: Pieces, new_path: _PathOf) -> Found | Lost:
@@ -278,13 +280,21 @@ def _one_place(places: list[Run], own: Callable[[int], bool]) -> Found | Lost:
 
 
 def _is_another(found: Found, places: list[Run], sought: _Sought, new: Pieces) -> bool:
-    """Whether a text that vanished beside the passage is at least as like the place found.
+    """Whether something outside the passage is at least as like the place found.
 
-    Rule 5 alone would take the edited twin of a deleted passage for the passage.
+    Rule 5 alone would take the edited twin of a deleted passage for the passage. Texts that are
+    still there count only where the place found has neither neighbour of the passage.
     """
+    pairs = zip(
+        sought.old.neighbours(sought.first, sought.last),
+        new.neighbours(found.first, found.last),
+        strict=True,
+    )
+    anchored = any(was and was == now for was, now in pairs)
     text = new.text(found.first, found.last)
     limit = 2 * new.extent(found.first, found.last) + 2
-    rivals = similar_places(text, sought.old, sought.vanished(new), limit, lambda _: False)
+    segments = sought.vanished(new) if anchored else sought.outside()
+    rivals = similar_places(text, sought.old, segments, limit, lambda _: False)
     score = next(p.score for p in places if (p.first, p.last) == (found.first, found.last))
     return bool(rivals) and rivals[0].score >= score
 
