@@ -4,8 +4,7 @@ An `Embedder` puts the model's prefix before a text, cuts what is longer than th
 into even windows and averages them (nothing is ever truncated), and returns unit vectors. It
 does not decide what text is embedded, stores nothing and knows no vault.
 
-Vectors of one text differ a little with the batch it is in (int8 models quantise a batch as a
-whole; cosine about 0.996): equal enough to rank by, never to compare bit by bit.
+The same text always gets the same vector on one machine, whatever is embedded beside it.
 """
 
 from __future__ import annotations
@@ -22,8 +21,9 @@ import numpy as np
 from sidelight.errors import CancelledError, ModelError
 from sidelight.models.manifest import GRAPH, TOKENIZER, read_manifest
 from sidelight.models.means import LanguageMeans, means_for
-from sidelight.models.session import Array, Row, Session, batches
+from sidelight.models.session import Array, Row, Session
 
+TOKENIZED_TEXTS = 64  # at once, on all cores; more would only hold memory
 WINDOW_RULE = 1  # raise it when the same text would give another vector
 
 
@@ -78,7 +78,7 @@ class Embedder:
 
         Args:
             texts: any length each, empty ones too.
-            cancelled: asked between batches (at most about 0.3 s apart).
+            cancelled: asked before every run (one text, or one window of a long text).
 
         Returns:
             Unit vectors in the order of `texts`, shape (n, d), float32.
@@ -87,29 +87,26 @@ class Embedder:
             ModelError: the model failed.
             CancelledError: `cancelled` said so.
         """
-        rows, owners = self._windows(texts, self._session.manifest.passage_prefix)
-        sums = np.zeros((len(texts), self.dimension), np.float32)
-        for batch in batches([len(row) for row in rows]):
-            if cancelled is not None and cancelled():
-                raise CancelledError("Embedding was cancelled.")
-            with self._session.bulk_turn():
-                vectors = self._vectors([rows[at] for at in batch])
-            for at, vector in zip(batch, vectors, strict=True):
-                sums[owners[at]] += vector * len(rows[at])
-        return _unit(sums)
+        prefix = self._session.manifest.passage_prefix
+        vectors = np.empty((len(texts), self.dimension), np.float32)
+        for start in range(0, len(texts), TOKENIZED_TEXTS):
+            for at, rows in enumerate(
+                self._windows(texts[start : start + TOKENIZED_TEXTS], prefix)
+            ):
+                vectors[start + at] = self._passage_vector(rows, cancelled)
+        return vectors
 
     def embed_query(self, text: str) -> Array:
         """Vector of a query, as the model gives it; shape (d,), unit, float32.
 
-        Runs beside bulk work at once and holds its next batch back.
+        Runs at once, beside at most one row of bulk work, and holds the next one back.
 
         Raises:
             ModelError: the model failed.
         """
         with self._session.query_turn():
-            rows, _ = self._windows([text], self._session.manifest.query_prefix)
-            vectors = [self._vectors([row])[0] * len(row) for row in rows]
-        return np.asarray(_unit(np.sum(vectors, axis=0, keepdims=True))[0])
+            (rows,) = self._windows([text], self._session.manifest.query_prefix)
+            return _averaged([self._vector(row) for row in rows], rows)
 
     def token_vectors(self, text: str, *, query: bool) -> Array:
         """Unit vectors of a text's own tokens, shape (tokens, d), for late interaction.
@@ -131,7 +128,7 @@ class Embedder:
         parts = []
         with self._session.query_turn():
             for row in self._windows([text], prefix)[0]:
-                tokens = self._session.run(self._tokens_output, [row])[0]
+                tokens = self._session.run(self._tokens_output, row)
                 parts.append(tokens[head : len(row) - after])
         return _unit(np.concatenate(parts).astype(np.float32))
 
@@ -174,27 +171,34 @@ class Embedder:
 
     # ------------------------------------------------------------------ inside
 
-    def _windows(self, texts: Sequence[str], prefix: str) -> tuple[list[Row], list[int]]:
-        """Rows that fit the model, and which text each belongs to."""
+    def _windows(self, texts: Sequence[str], prefix: str) -> list[list[Row]]:
+        """Each text's rows, which fit the model."""
         frame = self._session.frame
         head = self._prefix_ids(prefix)
         room = self.max_tokens - len(frame.before) - len(frame.after) - len(head)
-        rows: list[Row] = []
-        owners: list[int] = []
-        for owner, encoding in enumerate(self._session.tokenize([prefix + t for t in texts])):
+        windows = []
+        for encoding in self._session.tokenize([prefix + text for text in texts]):
             ids = encoding.ids
             content = ids[len(head) :] if ids[: len(head)] == head else ids
-            for part in even_parts(content, room):
-                rows.append([*frame.before, *head, *part, *frame.after] or [0])
-                owners.append(owner)
-        return rows, owners
+            parts = even_parts(content, room)
+            windows.append([[*frame.before, *head, *part, *frame.after] or [0] for part in parts])
+        return windows
 
     def _prefix_ids(self, prefix: str) -> Row:
         return list(self._session.tokenize([prefix.rstrip()])[0].ids) if prefix else []
 
-    def _vectors(self, rows: Sequence[Row]) -> Array:
-        """Unit vectors of one batch of rows."""
-        raw = self._session.run(self._output, rows).astype(np.float32)
+    def _passage_vector(self, rows: list[Row], cancelled: Callable[[], bool] | None) -> Array:
+        vectors = []
+        for row in rows:
+            if cancelled is not None and cancelled():
+                raise CancelledError("Embedding was cancelled.")
+            with self._session.bulk_turn():
+                vectors.append(self._vector(row))
+        return _averaged(vectors, rows)
+
+    def _vector(self, row: Row) -> Array:
+        """Unit vector of one row."""
+        raw = self._session.run(self._output, row).astype(np.float32)
         if raw.shape[-1] != self.dimension:
             raise ModelError(
                 f"The model {self.name} gives {raw.shape[-1]} numbers a vector, "
@@ -202,18 +206,13 @@ class Embedder:
                 "Correct `dimension` or `output` in its manifest.json.",
             )
         if self._rank == 3:
-            raw = self._pooled(raw, rows)
+            raw = raw[0] if self._session.manifest.pooling == "cls" else raw.mean(axis=0)
         if not np.isfinite(raw).all():
             raise ModelError(
                 f"The model {self.name} gave numbers that are not finite.",
                 "Use another model, or make it again.",
             )
         return _unit(raw)
-
-    def _pooled(self, tokens: Array, rows: Sequence[Row]) -> Array:
-        if self._session.manifest.pooling == "cls":
-            return tokens[:, 0]
-        return np.stack([tokens[at, : len(row)].mean(axis=0) for at, row in enumerate(rows)])
 
     def _probe(self) -> None:
         """One short run, so that a model that does not fit its manifest is refused at load."""
@@ -225,6 +224,14 @@ def even_parts(ids: Row, room: int) -> list[Row]:
     count = max(1, -(-len(ids) // room))
     edges = [round(len(ids) * at / count) for at in range(count + 1)]
     return [ids[start:end] for start, end in itertools.pairwise(edges)]
+
+
+def _averaged(vectors: Sequence[Array], rows: Sequence[Row]) -> Array:
+    """Mean of window vectors weighted by their tokens, unit."""
+    if len(vectors) == 1:
+        return vectors[0]
+    weights = [len(row) for row in rows]
+    return _unit(np.average(vectors, axis=0, weights=weights))
 
 
 def _unit(rows: Any) -> Array:

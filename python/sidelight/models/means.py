@@ -6,12 +6,17 @@ a Chinese question reaches the English note that answers it. The means are const
 fitted once by `scripts/fit_language_means.py` on parallel text (the same content in every
 language, so only the language differs) and shipped as a small file; never from the vault or its
 questions, which would take the topic with them.
+
+A language without a mean of its own, mixed text and text of no language get the mean of all
+means. Tried with each fitted language left out in turn (hit@1 across languages, mean of 12): no
+centring .18, mean of all .44, mean of the Latin-script languages .43, of the two nearest .42, of
+the nearest one .37, its own mean .74.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -22,24 +27,6 @@ from sidelight.models.session import Array
 
 FILE = "language-means.npz"
 DATA = Path(__file__).with_name("data")
-
-# For languages without a mean of their own: those they share most with in script and family.
-RELATIVES: Mapping[str, tuple[str, ...]] = {
-    "ja": ("zh",),
-    "ko": ("zh",),
-    "fr": ("es", "ro", "en"),
-    "it": ("es", "ro"),
-    "pt": ("es", "ro"),
-    "ca": ("es", "ro"),
-    "nl": ("de", "en"),
-    "sv": ("de", "en"),
-    "da": ("de", "en"),
-    "no": ("de", "en"),
-    "uk": ("ru",),
-    "bg": ("ru",),
-    "fa": ("ar",),
-    "ur": ("ar", "hi"),
-}
 
 
 class LanguageMeans:
@@ -82,8 +69,7 @@ class LanguageMeans:
     def _mean(self, table: Array, language: str) -> Array:
         if language in self._rows:
             return np.asarray(table[self._rows[language]])
-        near = [self._rows[code] for code in RELATIVES.get(language, ()) if code in self._rows]
-        return np.asarray(table[near].mean(axis=0) if near else table.mean(axis=0))
+        return np.asarray(table.mean(axis=0))
 
 
 def means_for(folder: Path, manifest: Manifest) -> LanguageMeans | None:

@@ -10,14 +10,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
+import numpy.typing as npt
 
 from sidelight.errors import CancelledError, ModelError
 from sidelight.models.embedder import Embedder, even_parts
 from sidelight.models.manifest import read_manifest
-from sidelight.models.session import Array, Row, Session, batches
+from sidelight.models.session import Array, Session
 
 MAX_QUERY_SHARE = 0.5  # of the window; the passage keeps the rest
 
@@ -36,9 +37,9 @@ class Reranker(Protocol):
         """One score in 0..1 for each passage, higher is better, shape (n,), float32.
 
         Args:
-            query: any length.
+            query: a cross-encoder reads its first part, up to half of the model's window.
             passages: any length each; nothing is cut off.
-            cancelled: asked between batches.
+            cancelled: asked before every passage.
 
         Raises:
             ModelError: the model failed.
@@ -78,42 +79,34 @@ class CrossEncoder:
         cancelled: Callable[[], bool] | None = None,
     ) -> Array:
         """See `Reranker.score`; a passage longer than the window counts by its best part."""
-        rows, types, owners = self._rows(query, passages)
-        scores = np.zeros(len(passages), np.float32)
-        for batch in batches([len(row) for row in rows]):
-            if cancelled is not None and cancelled():
-                raise CancelledError("Reranking was cancelled.")
-            raw = self._session.run(
-                self._output, [rows[at] for at in batch], [types[at] for at in batch]
-            )
-            for at, value in zip(batch, self._activated(raw), strict=True):
-                scores[owners[at]] = max(scores[owners[at]], value)
-        return scores
-
-    def _rows(self, query: str, passages: Sequence[str]) -> tuple[list[Row], list[Row], list[int]]:
         manifest = self._session.manifest
-        frame = len(self._session.pair_rows([], [])[0])
-        window = manifest.max_tokens - frame
+        window = manifest.max_tokens - len(self._session.pair_rows([], [])[0])
         asked, *texts = self._session.tokenize(
             [manifest.query_prefix + query, *(manifest.passage_prefix + p for p in passages)]
         )
         head = asked.ids[: int(window * MAX_QUERY_SHARE)]
-        rows, types, owners = [], [], []
-        for owner, encoding in enumerate(texts):
+        scores = np.zeros(len(passages), np.float32)
+        for at, encoding in enumerate(texts):
             for part in even_parts(encoding.ids, window - len(head)):
-                row, kinds = self._session.pair_rows(head, part)
-                rows.append(row)
-                types.append(kinds)
-                owners.append(owner)
-        return rows, types, owners
+                if cancelled is not None and cancelled():
+                    raise CancelledError("Reranking was cancelled.")
+                row, types = self._session.pair_rows(head, part)
+                value = self._activated(self._session.run(self._output, row, types))
+                scores[at] = max(scores[at], value)
+        return scores
 
-    def _activated(self, raw: Array) -> Array:
-        values = raw.astype(np.float64).reshape(len(raw), -1)
-        # two columns are (irrelevant, relevant): their difference is the logit
-        logits = values[:, 0] if values.shape[1] == 1 else values[:, 1] - values[:, 0]
+    def _activated(self, raw: npt.NDArray[Any]) -> float:
+        values = raw.astype(np.float64).reshape(-1)
+        if not np.isfinite(values).all():
+            raise ModelError(
+                f"The reranker {self.name} gave numbers that are not finite.",
+                "Use another reranker, or none.",
+            )
         if self._session.manifest.activation == "none":
-            return np.clip(values[:, -1], 0, 1).astype(np.float32)
-        return (0.5 * (1 + np.tanh(logits / 2))).astype(np.float32)
+            return float(np.clip(values[-1], 0, 1))
+        # two numbers are (irrelevant, relevant): their difference is the logit
+        logit = values[0] if len(values) == 1 else values[1] - values[0]
+        return float(0.5 * (1 + np.tanh(logit / 2)))  # the sigmoid, without its overflow
 
 
 class LateInteraction:

@@ -3,8 +3,14 @@
 One ONNX Runtime session and one tokenizer, shared by embedders and rerankers: texts become rows
 of token ids, rows become arrays. Knows nothing of vectors' meaning, prefixes or pooling.
 
+Every row runs alone. An int8 graph scales a whole batch by its largest number, so in a batch a
+text's vector depends on its neighbours (cosine 0.997); alone it depends on nothing else, and a
+rebuilt index has the same vectors to the bit. Batches of any size were no faster on two cores
+(tokens per second of one core, rows x tokens: 1x64 2007, 8x64 2256, 1x256 1709, 8x256 1576), cost
+memory and padding, and let a query wait longer.
+
 The processor is left alone while nothing runs (no spinning threads), and memory goes back to the
-system after each run (no arena), which is why rows must come in small batches.
+system after each run (no arena; it gained nothing in speed).
 """
 
 from __future__ import annotations
@@ -35,11 +41,8 @@ from sidelight.models.manifest import (
 Array = npt.NDArray[np.float32]
 Row = list[int]
 
-# A run's memory and the longest wait behind it grow with its tokens; throughput stays the same
-# from 8 rows on (measured, scripts/bench.py embed).
-BATCH_ROWS = 16
-BATCH_TOKENS = 2_048  # with padding
-QUERY_GAP_SECONDS = 0.5  # bulk work waits this long for queries, then goes on all the same
+# Bulk work waits this long for running queries, then goes on all the same: nothing starves.
+QUERY_GAP_SECONDS = 0.5
 
 _KNOWN_INPUTS = ("input_ids", "attention_mask", "token_type_ids", "position_ids")
 
@@ -64,7 +67,6 @@ class Session:
         self._tokenizer = tokenizer
         self._runtime = runtime
         self._inputs = [i.name for i in runtime.get_inputs()]
-        self._pad = _pad_id(tokenizer)
         self.frame = _frame(tokenizer)
         self._turn = Turn()
 
@@ -122,49 +124,43 @@ class Session:
     def _pair_frame(self) -> tuple[Row, Row, Row]:
         return _pair_frame(self._tokenizer)
 
-    def run(
-        self, output: str, rows: Sequence[Row], types: Sequence[Row] | None = None
-    ) -> npt.NDArray[Any]:
-        """One pass over a batch of rows, padded on the right to the longest.
+    def run(self, output: str, row: Row, types: Row | None = None) -> npt.NDArray[Any]:
+        """One text's output, shape (tokens, d), (d,) or (1,) as the graph has it.
 
         Raises:
             ModelError: the runtime failed; its own words are in the message.
         """
-        longest = max(len(row) for row in rows)
-        ids = np.full((len(rows), longest), self._pad, np.int64)
-        mask = np.zeros((len(rows), longest), np.int64)
-        kinds = np.zeros((len(rows), longest), np.int64)
-        for at, row in enumerate(rows):
-            ids[at, : len(row)] = row
-            mask[at, : len(row)] = 1
-            if types is not None:
-                kinds[at, : len(row)] = types[at]
-        places = np.broadcast_to(np.arange(longest, dtype=np.int64), ids.shape)
-        values = dict(zip(_KNOWN_INPUTS, (ids, mask, kinds, places), strict=True))
+        ids = np.array([row], np.int64)
+        values = {
+            "input_ids": ids,
+            "attention_mask": np.ones_like(ids),
+            "token_type_ids": np.array([types], np.int64) if types else np.zeros_like(ids),
+            "position_ids": np.arange(len(row), dtype=np.int64)[None],
+        }
         try:
-            (result,) = self._runtime.run([output], {n: values[n] for n in self._inputs})
+            (result,) = self._runtime.run([output], {name: values[name] for name in self._inputs})
         except Exception as error:
             raise ModelError(
                 f"The model {self.manifest.name} failed on a text ({_first_line(error)}).",
                 "Run `sidelight model verify`; words still find notes meanwhile.",
             ) from error
-        return np.asarray(result)
+        return np.asarray(np.asarray(result)[0])
 
     @contextlib.contextmanager
     def query_turn(self) -> Iterator[None]:
-        """While held, bulk work makes no new batch: a query waits for one batch at most."""
+        """While held, bulk work starts no further row: a query shares the processor with one."""
         with self._turn.query():
             yield
 
     @contextlib.contextmanager
     def bulk_turn(self) -> Iterator[None]:
-        """One batch of bulk work, when no query is running."""
+        """One row of bulk work, when no query is running."""
         with self._turn.bulk():
             yield
 
 
 class Turn:
-    """Queries run at once; bulk batches run one at a time and only between queries."""
+    """Queries run at once; rows of bulk work run one at a time and only between queries."""
 
     def __init__(self) -> None:
         self._condition = threading.Condition()
@@ -190,24 +186,6 @@ class Turn:
             with self._condition:
                 self._condition.wait_for(lambda: self._queries == 0, QUERY_GAP_SECONDS)
             yield
-
-
-def batches(lengths: Sequence[int]) -> Iterator[list[int]]:
-    """Positions grouped into small batches of similar length, longest first.
-
-    A batch has at most `BATCH_ROWS` rows and, unless one row alone is longer, `BATCH_TOKENS`
-    tokens with padding. Ties keep their order, so the same texts make the same batches.
-    """
-    order = sorted(range(len(lengths)), key=lambda at: (-lengths[at], at))
-    batch: list[int] = []
-    for at in order:
-        longest = lengths[batch[0]] if batch else lengths[at]
-        if batch and (len(batch) == BATCH_ROWS or (len(batch) + 1) * longest > BATCH_TOKENS):
-            yield batch
-            batch = []
-        batch.append(at)
-    if batch:
-        yield batch
 
 
 def _load_tokenizer(folder: Path) -> Any:
@@ -264,14 +242,6 @@ def usable_cores() -> int:
     if hasattr(os, "sched_getaffinity"):
         return max(1, min(physical, len(os.sched_getaffinity(0))))
     return physical
-
-
-def _pad_id(tokenizer: Any) -> int:
-    for piece in ("<pad>", "[PAD]", "<|endoftext|>", "</s>"):
-        number = tokenizer.token_to_id(piece)
-        if number is not None:
-            return int(number)
-    return 0  # masked out anyway
 
 
 def _frame(tokenizer: Any) -> Frame:
