@@ -116,7 +116,7 @@ def _steps(*, quick: bool, soak: bool) -> list[Step]:
         Step("lint (ruff)", [program("ruff"), "check", "."]),
         Step("types (mypy)", [program("mypy")]),
         Step("types of scripts (mypy)", [program("mypy"), *_scripts()]),
-        Step("import layers", [program("lint-imports"), "--no-timing"]),
+        Step("import layers", [program("lint-imports"), "--no-logo"]),
         Step("generated protocol", [python, "scripts/generate_protocol.py", "--check"]),
         Step("embedding model", [program("sidelight"), "model", "build"]),
         Step("conformance", conformance, no_shared),

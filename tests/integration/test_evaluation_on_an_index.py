@@ -1,0 +1,88 @@
+"""Evaluation and calibration on a real index: the figures come from what the engine answers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from sidelight.config import Settings
+from sidelight.engine import Engine
+from sidelight.evaluation.calibration import calibrate, save
+from sidelight.evaluation.runs import CHANNELS, evaluate
+from sidelight.evaluation.topics import Topic
+from sidelight.types import SearchRequest
+
+NOTES = {
+    "日记/小票.md": "# 咖啡\n\n桂花乌龙生椰拿铁 26 元，在静安寺买的。\n",
+    "技术/OOM.md": "# Out of memory\n\nThe kernel killed the worker: ERR_OOM_KILL_001.\n",
+    "技术/TLS.md": "# Certificates\n\nRenew the certificate with certbot before it expires.\n",
+    "控制/闭环.md": "# 闭环控制\n\n稳态误差用终值定理来算，见 [[拉普拉斯变换]]。\n",
+    "控制/拉普拉斯变换.md": "# 拉普拉斯变换\n\n终值定理要求极点都在左半平面。\n",
+    "garden.md": "# Garden\n\nTomatoes need water every morning in July.\n",
+}
+
+
+def asked(query: str, *relevant: str, answers: tuple[str, ...] = ()) -> Topic:
+    kind = "paraphrase" if relevant else "no-answer"
+    return Topic(query, query, "und", kind, bool(relevant), frozenset(relevant), answers=answers)
+
+
+TOPICS = (
+    asked("生椰拿铁 多少钱", "日记/小票.md", answers=("生椰拿铁 26 元",)),
+    asked("ERR_OOM_KILL_001", "技术/OOM.md", answers=("kernel killed the worker",)),
+    asked("renew certificate", "技术/TLS.md", answers=("Renew the certificate with certbot",)),
+    asked("终值定理 极点", "控制/拉普拉斯变换.md", answers=("左半平面",)),
+    asked("tomatoes water", "garden.md", answers=("Tomatoes need water",)),
+    asked("量子纠缠实验"),
+    asked("marathon training schedule"),
+)
+
+
+@pytest.fixture
+def engine(tmp_path: Path, isolated_home: Path) -> Iterator[Engine]:
+    vault = tmp_path / "vault"
+    for path, text in NOTES.items():
+        (vault / path).parent.mkdir(parents=True, exist_ok=True)
+        (vault / path).write_text(text, encoding="utf-8")
+    opened = Engine.open(vault, lexical_only=True, settings=Settings())
+    opened.sync(lexical_only=True)
+    yield opened
+    opened.close()
+
+
+def test_words_alone_answer_every_easy_question_in_both_languages(engine: Engine) -> None:
+    figures = evaluate(engine, TOPICS).as_json()
+    assert (figures["queries"], figures["answerable"]) == (7, 5)
+    assert figures["metrics"]["pipeline"]["all"]["hit@1"] == 1
+    assert figures["metrics"]["bm25"]["all"]["hit@1"] == 1
+    assert figures["metrics"]["vector"] is None
+    assert figures["citations"]["checked"] == 5
+    assert figures["citations"]["answers_covered"] == 1
+    assert figures["gate"]["auc"] == 1
+    assert figures["gate"]["threshold"] is not None
+
+
+def test_the_rankings_of_the_channels_are_those_of_the_trace(engine: Engine) -> None:
+    (run,) = evaluate(engine, TOPICS[:1]).runs
+    explained = engine.search(SearchRequest(TOPICS[0].query, explain=True, gate=False))
+    assert explained.trace is not None
+    for channel in set(CHANNELS) - {"vector"}:
+        paths = [hit["path"] for hit in explained.trace["channels"][channel]]
+        assert list(run.rankings[channel] or ()) == list(dict.fromkeys(paths))
+
+
+def test_a_calibration_is_used_at_once_by_the_next_opening(engine: Engine) -> None:
+    made = calibrate(engine, TOPICS, model="")
+    assert set(made.gates) == {made.channels}  # without a model every way of asking is this one
+    save(engine.places.calibration, made)
+    engine.close()
+    again = Engine.open(engine.vault, lexical_only=True, read_only=True)
+    try:
+        after = evaluate(again, TOPICS).as_json()["gate"]
+    finally:
+        again.close()
+    assert after["threshold"] == pytest.approx(made.gates[made.channels].thresholds["balanced"])
+    assert after["answerable_kept"] == 1
+    assert after["unanswerable_refused"] == 1
