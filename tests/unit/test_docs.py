@@ -56,6 +56,7 @@ def rows(text: str) -> list[list[str]]:
 
 
 def anchor(heading: str) -> str:
+    """The fragment that GitHub gives a heading."""
     kept = re.sub(r"[^\w\- ]", "", heading.lower())
     return kept.replace(" ", "-")
 
@@ -198,10 +199,15 @@ def test_quoted_messages_are_those_of_the_program() -> None:
         )
         for path in (ROOT / folder).rglob(pattern)
     ]
-    quoted = [text for _, text in headings(read("README.md")) if text.startswith('"')]
-    assert quoted
+    quoted = [
+        text.strip('"“”')
+        for page in ("README.md", "docs/README.zh.md")
+        for _, text in headings(read(page))
+        if text.startswith(('"', "“"))
+    ]
+    assert len(quoted) > 10
     for message in quoted:
-        parts = [part.strip() for part in message.strip('"').split("…") if part.strip()]
+        parts = [part.strip() for part in message.split("…") if part.strip()]
         assert any(all(part in source for part in parts) for source in sources), message
 
 
