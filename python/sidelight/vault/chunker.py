@@ -27,6 +27,7 @@ from sidelight.vault.sizes import LIMIT, TINY, WHOLE, size
 _METADATA = frozenset(("tags", "aliases", "cssclasses", "tag", "alias", "cssclass"))
 # A property of fewer letters (a Chinese character counting two) is a value, not prose.
 _MIN_PROSE = 40
+_KEY = re.compile(r"[ \t-]*[\w-]+:(?:[ \t]|$)|[ \t]*[-\[{]")
 _HAN = re.compile("[\u3400-\u9fff]")
 _MAYBE_DATA = (BlockKind.CODE, BlockKind.COMMENT, BlockKind.HTML)
 # So much is borrowed for a tiny section, in characters of the lender.
@@ -53,8 +54,9 @@ class _Draft:
 def chunk_note(note: Note) -> list[Chunk]:
     """All chunks of a note in order: properties first, then the body from top to bottom.
 
-    A block of frontmatter that is not valid YAML is neither body nor properties and gives no
-    chunk. A note without text gives one chunk of kind `note` without lines.
+    A block of frontmatter that is not valid YAML gives one chunk of kind `property` without a
+    key; it is searched only if it is prose between two rules rather than broken properties. A
+    note without text gives one chunk of kind `note` without lines.
     """
     if note.kind is NoteKind.CANVAS:
         drafts = list(_canvas_drafts(note))
@@ -172,6 +174,8 @@ def _neighbour(drafts: Sequence[_Draft], index: int) -> _Draft | None:
 
 
 def _property_drafts(note: Note) -> Iterator[_Draft]:
+    if note.frontmatter.valid is False:
+        yield from _invalid_block_draft(note)
     for entry in note.frontmatter.properties:
         if entry.value in (None, "", [], {}):
             continue
@@ -184,6 +188,20 @@ def _property_drafts(note: Note) -> Iterator[_Draft]:
             "\n".join(note.lines[entry.start_line - 1 : entry.end_line]),
             node=entry.key,
             searchable=_is_prose(entry),
+        )
+
+
+def _invalid_block_draft(note: Note) -> Iterator[_Draft]:
+    first, end = 2, note.frontmatter.body_start_line - 2
+    while first <= end and not note.lines[first - 1].strip():
+        first += 1
+    while end >= first and not note.lines[end - 1].strip():
+        end -= 1
+    if first <= end:
+        lines = note.lines[first - 1 : end]
+        prose = not any(_KEY.match(line) for line in lines)
+        yield _Draft(
+            PassageKind.PROPERTY, (), 0, first, end, "\n".join(lines), node="", searchable=prose
         )
 
 
