@@ -13,6 +13,7 @@ import json
 import os
 import tempfile
 import unicodedata
+import warnings
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields, replace
 from functools import cache
@@ -178,7 +179,11 @@ def places_for(vault: Path, data_dir: str | os.PathLike[str] | None = None) -> P
 
 def runtime_dir() -> Path:
     """The folder of the discovery files."""
-    return platformdirs.user_runtime_path(APP, False)
+    with warnings.catch_warnings():
+        # Without XDG_RUNTIME_DIR platformdirs falls back to /tmp and warns on standard error;
+        # `bridge/discovery.py` makes sure that the folder is the user's alone.
+        warnings.simplefilter("ignore")
+        return platformdirs.user_runtime_path(APP, False)
 
 
 def models_dir() -> Path:

@@ -15,6 +15,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+import numpy as np
+
 from sidelight.config import Settings
 from sidelight.errors import IndexUnavailableError, ModelError, VaultError
 from sidelight.indexing.draft import draft_note, embedded_text, failed_note
@@ -24,6 +26,7 @@ from sidelight.models.embedder import Embedder
 from sidelight.store.catalog import Catalog
 from sidelight.store.rows import ChunkRow, NoteDraft, NoteRow
 from sidelight.store.tables import Tables
+from sidelight.store.vectors import Matrix
 from sidelight.types import FileEntry, Progress
 from sidelight.vault.exclusions import Exclusions
 from sidelight.vault.files import is_note, read_note_bytes, scan
@@ -33,7 +36,8 @@ log = logging.getLogger(__name__)
 
 _COMMIT_NOTES = 256  # notes a commit: one costs 25 to 45 ms however many rows it has
 _COMMIT_BYTES = 4_000_000  # and bounds memory
-_EMBED_WINDOW = 64  # chunks between two looks at what else is to do: 1 to 2 s of work
+_EMBED_WINDOW = 128  # chunks a commit
+_EMBED_BATCH = 16  # chunks between two looks at what else is to do: 0.2 to 0.4 s of work
 _COMPACT_AFTER = 200  # commits that leave small files behind
 
 Report = Callable[[Progress], None]
@@ -288,14 +292,20 @@ class Indexer:
             self._embedding_since, self._embedded_since = time.monotonic(), 0
         return len(self._queue)
 
-    def embed_window(self) -> int:
-        """Embeds the next window of chunks, newest notes first; returns how many are left."""
+    def embed_window(self, interrupted: Stopped = lambda: False) -> int:
+        """Embeds the next window of chunks, newest notes first; returns how many are left.
+
+        Args:
+            interrupted: asked between batches; what was embedded until then is kept.
+        """
         if self.embedder is None or not self.pending():
             return 0
         window, self._queue = self._queue[:_EMBED_WINDOW], self._queue[_EMBED_WINDOW:]
-        self._embed(self.embedder, window)
-        self._embedded_since += len(window)
-        return len(self._queue)
+        done = self._embed(self.embedder, window, interrupted)
+        self._embedded_since += done
+        if done < len(window):
+            self._queue_revision = -1  # the rest waits: look again what is missing
+        return len(self._queue) + len(window) - done
 
     def vector_progress(self) -> Progress:
         """How far embedding is, over the whole index."""
@@ -305,32 +315,49 @@ class Indexer:
         rate = self._embedded_since / spent
         return Progress("vectors", max(0, total - left), total, rate, left / rate if rate else None)
 
-    def _embed(self, embedder: Embedder, rows: Sequence[ChunkRow]) -> None:
+    def _embed(self, embedder: Embedder, rows: Sequence[ChunkRow], interrupted: Stopped) -> int:
+        """Embeds and stores a window in one commit; returns how many rows are dealt with."""
         texts = self._tables.texts([row.chunk_id for row in rows])
-        ready = [r for r in rows if r.chunk_id in texts and r.path in self._catalog.notes]
-        if not ready:
-            self._unembeddable.update(r.embed_hash for r in rows if r.chunk_id not in texts)
-            return
-        inputs = [
-            embedded_text(
-                self._catalog.notes[row.path].title, row.heading_path, texts[row.chunk_id][0]
-            )
-            for row in ready
+        ready = [
+            (row, embedded_text(note.title, row.heading_path, texts[row.chunk_id][0]))
+            for row in rows
+            if row.chunk_id in texts and (note := self._catalog.notes.get(row.path))
         ]
+        ready.sort(key=lambda pair: len(pair[1]))  # texts of like length waste no padding
+        embedded: list[ChunkRow] = []
+        vectors: list[Matrix] = []
+        done = len(rows) - len(ready)  # gone since the queue was made
+        for start in range(0, len(ready), _EMBED_BATCH):
+            if interrupted():
+                break
+            batch = ready[start : start + _EMBED_BATCH]
+            for row, vector in self._vectors_of(embedder, batch):
+                embedded.append(row)
+                vectors.append(vector)
+            done += len(batch)
+        if embedded:
+            self._tables.add_vectors(
+                self._catalog.vectors,
+                [row.embed_hash for row in embedded],
+                np.stack(vectors),
+                [row.language for row in embedded],
+            )
+            self._commits += 1
+        return done
+
+    def _vectors_of(
+        self, embedder: Embedder, batch: Sequence[tuple[ChunkRow, str]]
+    ) -> list[tuple[ChunkRow, Matrix]]:
+        """Vectors of a batch; a text that breaks the model is left out, alone."""
         try:
-            vectors = embedder.embed_passages(inputs)
-        except (ModelError, RuntimeError, ValueError):
-            if len(ready) == 1:  # found it: this text cannot be embedded, the others can
-                log.error("a chunk could not be embedded")
-                self._unembeddable.add(ready[0].embed_hash)
-                return
-            for row in ready:
-                self._embed(embedder, [row])
-            return
-        hashes = [row.embed_hash for row in ready]
-        languages = [row.language for row in ready]
-        self._tables.add_vectors(self._catalog.vectors, hashes, vectors, languages)
-        self._commits += 1
+            vectors = embedder.embed_passages([text for _, text in batch])
+        except (ModelError, RuntimeError, ValueError) as error:
+            if len(batch) > 1:
+                return [pair for one in batch for pair in self._vectors_of(embedder, [one])]
+            log.error("a passage could not be embedded: %s", type(error).__name__)
+            self._unembeddable.add(batch[0][0].embed_hash)
+            return []
+        return [(row, vector) for (row, _), vector in zip(batch, vectors, strict=True)]
 
     # ------------------------------------------------------------------ upkeep
 
@@ -360,7 +387,7 @@ class Indexer:
             self.finished(changes, forced=forced)
         if not lexical_only and self.embedder is not None:
             while self.pending() and not stopped():
-                self.embed_window()
+                self.embed_window(stopped)
                 report(self.vector_progress())
         report(Progress("compact", 0, 1))
         if self._commits:

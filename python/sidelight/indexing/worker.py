@@ -198,8 +198,11 @@ class Worker:
         return changes
 
     def _embed(self) -> None:
-        self._indexer.embed_window()
+        self._indexer.embed_window(self._has_news)
         self._tell(self._indexer.vector_progress())
+
+    def _has_news(self) -> bool:
+        return bool(self._stopping or self._paused or self._paths or self._rescan or self._tasks)
 
     def _rest(self) -> None:
         self._indexer.compact()
