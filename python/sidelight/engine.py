@@ -165,7 +165,7 @@ class Engine:
             self._embedder = self._indexer.embedder = None
             return
         vectors = self._tables.open_vectors(
-            embedder.id, embedder.dimension, embedder.centre_passages
+            embedder.vectors_id, embedder.dimension, embedder.centre_passages
         )
         with self._catalog.lock:
             self._catalog.vectors = vectors

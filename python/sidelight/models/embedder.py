@@ -31,7 +31,8 @@ class Embedder:
     """A loaded embedding model; safe to use from several threads at once.
 
     Attributes:
-        id: changes whenever vectors made before cannot be compared with those made now.
+        id: changes whenever centred vectors made before cannot be compared with those made now.
+        vectors_id: the same of vectors as the model gives them: other means alone keep them.
         name: for people.
         dimension: d below.
         max_tokens: the model's window; longer texts are averaged over windows.
@@ -48,6 +49,7 @@ class Embedder:
         self._output, self._rank = _sentence_output(session)
         self._tokens_output = next((name for name, rank in session.outputs if rank == 3), None)
         self.id = _identity(session, means)
+        self.vectors_id = _identity(session, None)
         self._probe()
 
     @classmethod
