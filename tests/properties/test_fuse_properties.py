@@ -1,0 +1,93 @@
+"""Fusion and diversity against their naive forms."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sidelight.query.candidates import Candidate, Hit
+from sidelight.query.diversify import diversify
+from sidelight.query.evidence import evidence
+from sidelight.query.fuse import fuse
+from sidelight.store.rows import ChunkRow
+from sidelight.types import PassageKind
+
+NONE = np.zeros(0, np.int32)
+
+
+def chunk(number: int) -> ChunkRow:
+    path = f"笔记{number // 3}.md"
+    return ChunkRow(
+        str(number), path, PassageKind.LINES, (), 0, number, 1, 1, None, None, True, "zh",
+        f"e{number}", f"t{number % 7}", 1, NONE, NONE,
+    )  # fmt: skip
+
+
+lists = st.dictionaries(
+    st.sampled_from(["metadata", "bm25", "vector"]),
+    st.lists(st.integers(0, 40), unique=True, max_size=30),
+)
+weights = st.dictionaries(st.integers(0, 40), st.floats(0, 1), max_size=40)
+
+
+@given(lists, weights, st.integers(1, 100))
+def test_fused_scores_are_the_weighted_sums_of_reciprocal_ranks(
+    ranked: dict[str, list[int]], weight: dict[int, float], k: int
+) -> None:
+    hits = {name: [Hit(chunk(n), 1.0) for n in numbers] for name, numbers in ranked.items()}
+    given_weights = {"bm25": {str(n): w for n, w in weight.items()}}
+    fused = fuse(hits, given_weights, k)
+    naive: dict[str, float] = {}
+    for name, numbers in ranked.items():
+        for rank, number in enumerate(numbers, start=1):
+            w = weight.get(number, 1.0) if name == "bm25" else 1.0
+            naive[str(number)] = naive.get(str(number), 0.0) + w / (k + rank)
+    assert {c.chunk.chunk_id: c.rrf_score for c in fused} == pytest.approx(naive)
+    order = [(-c.rrf_score, c.chunk.order) for c in fused]
+    assert order == sorted(order)
+
+
+def test_rank_constant_decides_between_one_first_and_two_third_places() -> None:
+    first, both = chunk(1), chunk(2)
+    others = [chunk(n) for n in (5, 8, 11, 14)]
+    hits = {
+        "bm25": [Hit(first, 1.0), Hit(others[0], 1.0), Hit(both, 1.0)],
+        "vector": [Hit(others[1], 1.0), Hit(others[2], 1.0), Hit(both, 1.0)],
+    }
+    assert fuse(hits, {}, 60)[0].chunk is both
+    assert fuse(hits, {}, 1)[0].chunk is first
+
+
+def test_one_channel_alone_keeps_the_scale_of_two() -> None:
+    alone = fuse({"vector": [Hit(chunk(1), 1.0)]}, {}, 60)
+    beside_nothing = fuse({"vector": [Hit(chunk(1), 1.0)], "bm25": []}, {}, 60)
+    assert alone[0].rrf_score == beside_nothing[0].rrf_score == 1 / 61
+
+
+@given(st.lists(st.integers(0, 40), unique=True), st.integers(1, 3))
+def test_diversity_keeps_order_and_its_limits(numbers: list[int], per_note: int) -> None:
+    given_candidates = [Candidate(chunk(n), {}) for n in numbers]
+    kept = diversify(given_candidates, per_note)
+    assert [c for c in given_candidates if c in kept] == kept
+    texts = [c.chunk.text_hash for c in kept]
+    assert len(texts) == len(set(texts))
+    for candidate in kept:
+        assert sum(c.chunk.path == candidate.chunk.path for c in kept) <= per_note
+    dropped = [c for c in given_candidates if c not in kept]
+    for candidate in dropped:
+        of_note = sum(c.chunk.path == candidate.chunk.path for c in kept)
+        assert of_note == per_note or candidate.chunk.text_hash in texts
+
+
+@given(st.floats(-1, 1), st.floats(0, 1), st.floats(0, 1), st.floats(0, 1))
+def test_evidence_is_a_confidence_that_only_grows(
+    cosine: float, coverage: float, name: float, more: float
+) -> None:
+    value = evidence(cosine, coverage, name)
+    assert 0 <= value <= 1
+    assert evidence(min(1, cosine + more), coverage, name) >= value
+    assert evidence(cosine, min(1, coverage + more), name) >= value
+    assert evidence(cosine, coverage, min(1, name + more)) >= value
+    assert evidence(float("nan"), coverage, name) <= value

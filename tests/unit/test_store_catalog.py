@@ -1,0 +1,112 @@
+"""Exact statistics in memory, whatever the order of changes."""
+
+from __future__ import annotations
+
+import random
+
+import numpy as np
+import pytest
+
+from sidelight.store.catalog import Catalog
+from sidelight.store.rows import ChunkRow, NoteRow
+from sidelight.store.vectors import VectorMatrix
+from sidelight.types import PassageKind
+
+
+def chunk(catalog: Catalog, path: str, index: int, words: list[str]) -> ChunkRow:
+    counts = {w: words.count(w) for w in sorted(set(words))}
+    return ChunkRow(
+        chunk_id=f"{path}#{index}", path=path, kind=PassageKind.LINES, heading_path=(),
+        section_index=0, chunk_index=index, start_line=1, end_line=1, columns=None, node=None,
+        searchable=True, language="zh", embed_hash="-".join(words), text_hash="00",
+        length=len(words),
+        codes=np.array([catalog.vocabulary.code(w) for w in counts], np.int32),
+        counts=np.array(list(counts.values()), np.int32),
+    )  # fmt: skip
+
+
+def note(path: str, content: str) -> NoteRow:
+    return NoteRow(path, "markdown", path, content, 1, 1)
+
+
+def statistics(catalog: Catalog) -> dict[str, object]:
+    words = sorted(catalog.vocabulary.live_terms())
+    return {
+        "df": {w: catalog.vocabulary.df(catalog.vocabulary.code(w)) for w in words},
+        "length": catalog.total_length,
+        "searchable": catalog.searchable,
+        "snapshot": catalog.snapshot("c"),
+        "embeddings": {h: sorted(ids) for h, ids in catalog.by_embedding.items()},
+    }
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_statistics_equal_those_of_a_fresh_catalog(seed: int) -> None:
+    dice = random.Random(seed)
+    words = ["拿铁", "error", "苹果", "walk", "树"]
+    catalog = Catalog()
+    kept: dict[str, list[list[str]]] = {}
+    for _ in range(40):
+        path = f"{dice.randrange(6)}.md"
+        if dice.random() < 0.3:
+            catalog.remove(path)
+            kept.pop(path, None)
+            continue
+        texts = [dice.choices(words, k=dice.randint(1, 4)) for _ in range(dice.randint(0, 3))]
+        kept[path] = texts
+        rows = [chunk(catalog, path, i, text) for i, text in enumerate(texts)]
+        catalog.replace(note(path, str(texts)), rows)
+    fresh = Catalog()
+    for path, texts in sorted(kept.items()):
+        rows = [chunk(fresh, path, i, text) for i, text in enumerate(texts)]
+        fresh.replace(note(path, str(texts)), rows)
+    assert statistics(catalog) == statistics(fresh)
+
+
+def test_unfinished_word_stands_for_the_terms_that_begin_with_it() -> None:
+    catalog = Catalog()
+    rows = [chunk(catalog, "a.md", 0, ["error", "errand", "拿铁", "拿手"])]
+    catalog.replace(note("a.md", "x"), rows)
+    assert catalog.vocabulary.starting_with("err") == ["errand", "error"]
+    assert catalog.vocabulary.starting_with("拿") == ["拿手", "拿铁"]
+    catalog.remove("a.md")
+    assert catalog.vocabulary.starting_with("err") == []
+
+
+def unit(rows: np.ndarray) -> np.ndarray:
+    return (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float32)
+
+
+def test_nearest_equals_the_naive_order_wherever_rows_lie() -> None:
+    dice = np.random.default_rng(7)
+    vectors = unit(dice.normal(size=(500, 16)))
+    names = [f"h{i:03}" for i in range(500)]
+    query = unit(dice.normal(size=(1, 16)))[0]
+    exact = vectors.astype(np.float64) @ query.astype(np.float64)
+    wanted = [names[i] for i in np.argsort(-exact)[:60]]
+    answers = []
+    for order in (np.arange(500), dice.permutation(500)):
+        matrix = VectorMatrix(16)
+        for part in np.array_split(order, 7):
+            matrix.add([names[i] for i in part], vectors[part], ["en"] * len(part))
+        answers.append(matrix.nearest(query, 60, None))
+    assert [name for name, _ in answers[0]] == wanted
+    assert answers[0] == answers[1], "scores do not depend on where a row lies"
+
+
+def test_filter_applies_before_the_cut() -> None:
+    matrix = VectorMatrix(2)
+    matrix.add(["far", "near"], unit(np.array([[1.0, 1.0], [1.0, 0.0]])), ["en", "en"])
+    query = np.array([1.0, 0.0], np.float32)
+    assert [n for n, _ in matrix.nearest(query, 1, {"far"})] == ["far"]
+
+
+def test_known_texts_are_not_added_again() -> None:
+    matrix = VectorMatrix(2)
+    vectors = unit(np.array([[1.0, 0.0], [0.0, 1.0]]))
+    matrix.add(["a", "b"], vectors, ["en", "zh"])
+    matrix.add(["b", "b", "c"], vectors[[0, 0, 1]], ["zh", "zh", "zh"])
+    assert matrix.similarity(np.array([0.0, 1.0], np.float32), ["b"])[0] == pytest.approx(1.0)
+    assert np.isnan(matrix.similarity(np.array([0.0, 1.0], np.float32), ["unknown"])[0])
+    nearest = matrix.nearest(np.array([0.0, 1.0], np.float32), 10, None)
+    assert sorted(n for n, _ in nearest) == ["a", "b", "c"]
