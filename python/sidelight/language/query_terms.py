@@ -21,7 +21,9 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from sidelight.language.folding import for_segmentation
 from sidelight.language.scripts import ALPHABETIC_END, CJK_RUN
+from sidelight.language.segmentation import segmenter
 from sidelight.language.stop_words import STOP_CHARACTERS, STOP_WORDS
 from sidelight.types import TermKind, Token
 
@@ -46,11 +48,13 @@ class QueryTerm:
 
 _USER = 2.0
 _WORD = 1.0
+_GUESS = 0.5  # a word that the segmentation made up: elsewhere it may cut another way
 _PARTS = 2.5  # all parts of one identifier together, where they are more than that
 _NUMBER_PART = 0.5  # `001` of `ERR_001`
 _IN_CANONICAL = 0.3  # `2024` and `10` of a date that has its own term
 _PAIR_IN_WORD = 0.1
 _PAIR_ACROSS = 0.2
+_PAIR_UNKNOWN = 0.6  # two words of one character side by side: 拿铁, a word no dictionary has
 _PAIR_ALONE = 0.3  # Hangul, Thai, kana: no dictionary knows the words
 _CHAR_WORD = 0.5  # a word of one character
 _CHAR_IN_WORD = 0.1
@@ -90,7 +94,8 @@ class _Weights:
     def __init__(self, tokens: Sequence[Token]) -> None:
         self._forms: dict[_Place, list[str]] = defaultdict(list)
         self._parts: dict[_Place, int] = defaultdict(int)
-        self._words: list[_Place] = []  # of Han and kana, in the dictionary
+        self._words: list[_Place] = []  # of Han, in the dictionary
+        self._guesses: list[_Place] = []  # of Han or kana, not in it
         self._canonical: list[_Place] = []
         self._wholes: list[_Place] = []
         self._stops: list[_Place] = []
@@ -100,9 +105,13 @@ class _Weights:
     def _note(self, token: Token) -> None:
         place = (token.start, token.end)
         if token.kind is TermKind.WORD and CJK_RUN.fullmatch(token.term):
-            self._words.append(place)
+            known = segmenter().knows(for_segmentation(token.term))
+            (self._words if known else self._guesses).append(place)
             if token.term in STOP_WORDS:
                 self._stops.append(place)
+        elif token.kind is TermKind.WORD and token.term in STOP_WORDS:  # don't, it's
+            self._stops.append(place)
+            self._forms[place].append(token.term)
         elif token.kind in (TermKind.WORD, TermKind.PART):
             self._forms[place].append(token.term)
             if token.kind is TermKind.WORD and _is_canonical(token.term):
@@ -124,16 +133,22 @@ class _Weights:
             case TermKind.USER:
                 return _USER
             case TermKind.CHAR:
-                return _CHAR_IN_WORD if _within(place, self._words) else _CHAR_WORD
+                return _CHAR_IN_WORD if _within(place, self._words + self._guesses) else _CHAR_WORD
             case TermKind.BIGRAM:
                 if ALPHABETIC_END.match(token.term[-1]) or not CJK_RUN.fullmatch(token.term[1:]):
                     return _PAIR_ALONE
-                return _PAIR_IN_WORD if _within(place, self._words) else _PAIR_ACROSS
+                return self._of_pair(place)
             case _:
                 return self._of_word(token, place)
 
+    def _of_pair(self, place: _Place) -> float:
+        if _within(place, self._words):
+            return _PAIR_IN_WORD
+        in_words = any(start < place[1] and place[0] < end for start, end in self._words)
+        return _PAIR_ACROSS if in_words else _PAIR_UNKNOWN
+
     def _of_word(self, token: Token, place: _Place) -> float:
-        weight = _WORD
+        weight = _GUESS if place in self._guesses else _WORD
         if token.kind is TermKind.PART and _within(place, self._wholes, strictly=True):
             weight = min(weight, _PARTS / max(1, self._parts[self._whole_of(place)]))
             if token.term.isdigit():
@@ -156,8 +171,7 @@ class _Weights:
             return listed or _within(place, self._stops)
         if token.kind is TermKind.USER:
             return False
-        forms = self._forms.get(place, [token.term])
-        return token.term in STOP_WORDS or forms[0] in STOP_WORDS
+        return token.term in STOP_WORDS or _within(place, self._stops)
 
 
 def _is_canonical(term: str) -> bool:

@@ -29,6 +29,10 @@ class Segmenter(Protocol):
         """Words of one run with their places in it."""
         ...
 
+    def knows(self, word: str) -> bool:
+        """Whether the dictionary has `word`; else the algorithm guessed it."""
+        ...
+
 
 @cache
 def segmenter() -> Segmenter:
@@ -53,6 +57,10 @@ class RustSegmenter:
         """See `Segmenter`."""
         places: list[tuple[str, int, int]] = self._jieba.tokenize(run, "search")
         return places
+
+    def knows(self, word: str) -> bool:
+        """See `Segmenter`."""
+        return bool(self._jieba.has_word(word))
 
 
 class PythonSegmenter:
@@ -83,3 +91,7 @@ class PythonSegmenter:
     def places(self, run: str) -> list[tuple[str, int, int]]:
         """See `Segmenter`."""
         return list(self._jieba.tokenize(run, mode="search"))
+
+    def knows(self, word: str) -> bool:
+        """See `Segmenter`."""
+        return bool(self._jieba.FREQ.get(word))
