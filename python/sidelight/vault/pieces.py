@@ -12,6 +12,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from itertools import accumulate
+from typing import NamedTuple
 
 from sidelight.types import Block, Note
 from sidelight.vault.frontmatter import body_start_line
@@ -52,6 +53,14 @@ def _normalised_lines(lines: Sequence[str]) -> list[str]:
 def normalise_path(path: Sequence[str]) -> tuple[str, ...]:
     """N of a heading path, text by text."""
     return tuple(normalise(text) for text in path)
+
+
+class Span(NamedTuple):
+    """A run of pieces that holds a text: first and last piece, and its start in `joined`."""
+
+    first: int
+    last: int
+    at: int
 
 
 class Pieces:
@@ -119,9 +128,7 @@ class Pieces:
         after = self.norms[last + 1] if last + 1 < len(self.norms) else ""
         return before, after
 
-    def find(
-        self, wanted: str, open_start: bool = False, open_end: bool = False
-    ) -> list[tuple[int, int]]:
+    def find(self, wanted: str, open_start: bool = False, open_end: bool = False) -> list[Span]:
         """Every run of the body whose text is `wanted`, in order.
 
         Args:
@@ -140,7 +147,7 @@ class Pieces:
             end = at + len(wanted)
             last = bisect_left(self.starts, end) - 1
             if open_end or self.end(last) == end:
-                runs.append((first, last))
+                runs.append(Span(first, last, at))
         return runs
 
     def _at_starts(self, wanted: str) -> Iterator[int]:

@@ -22,13 +22,12 @@ from sidelight.types import (
     Property,
 )
 from sidelight.vault.lines import split_lines
-from sidelight.vault.pieces import Pieces, Text, normalise, normalise_path, raw_columns
+from sidelight.vault.pieces import Pieces, Span, Text, normalise, normalise_path, raw_columns
 from sidelight.vault.similar_run import THRESHOLD, Run, TooManyError, similar_places
 from sidelight.vault.similarity import ratio
 
-# Shorter texts are like too many others to be found by likeness: letters and digits, a
-# Chinese character, which says more, counting two.
-MIN_WEIGHT = 12
+# A text of fewer letters and digits is like too many others to be found by likeness.
+MIN_LETTERS = 6
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +38,7 @@ class Found:
     last: int
     match: Match
     why: str
+    at: int = 0  # of an exact match: where it starts in `Pieces.joined`
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +130,7 @@ class _Sought:
             self.open_start = old.columns[self.first][0] < passage.columns[0]
             self.open_end = old.columns[self.last][1] > passage.columns[1]
 
-    def find(self, pieces: Pieces) -> list[tuple[int, int]]:
+    def find(self, pieces: Pieces) -> list[Span]:
         """Rule 4's candidates."""
         return pieces.find(self.text, self.open_start, self.open_end)
 
@@ -139,8 +139,7 @@ class _Sought:
         assert pieces.columns is not None  # only asked for sentences
         start, end = pieces.columns[found.first][0], pieces.columns[found.last][1]
         if found.match is Match.EXACT and (self.open_start or self.open_end):
-            at = pieces.joined.index(self.text, pieces.starts[found.first])
-            skipped = at - pieces.starts[found.first]
+            skipped = found.at - pieces.starts[found.first]
             start, end = raw_columns(line, start, end, skipped, len(self.text))
         return start, end
 
@@ -198,58 +197,62 @@ def find_run(sought: _Sought, new: Pieces, old_path: _PathOf, new_path: _PathOf)
 
 def _choose_exact(
     sought: _Sought,
-    candidates: list[tuple[int, int]],
+    candidates: list[Span],
     new: Pieces,
     old_path: _PathOf,
     new_path: _PathOf,
 ) -> Found | Lost:
     """Rule 4: the same text; of several the one under the same heading, with the same ordinal."""
     known = sought.find(sought.old)
-    if (sought.first, sought.last) not in known:
-        return Lost("the index does not hold the passage where it says")
+    here = [span for span in known if (span.first, span.last) == (sought.first, sought.last)]
+    if len(here) != 1:
+        return Lost("the index does not hold the passage, once, where it says")
+    cited = here[0]
     if len(known) == len(candidates) == 1:  # the general case below, without heading paths
-        return Found(*candidates[0], Match.EXACT, "the text is found once")
-    own = [run for run in candidates if new_path(run[0]) == sought.path]
+        return _exact(candidates[0], "the text is found once")
+    own = [span for span in candidates if new_path(span.first) == sought.path]
     if own:
-        known_own = [run for run in known if old_path(run[0]) == sought.path]
-        if len(own) != len(known_own) or (sought.first, sought.last) not in known_own:
+        known_own = [span for span in known if old_path(span.first) == sought.path]
+        if len(own) != len(known_own) or cited not in known_own:
             return Lost("the number of copies under its heading has changed")
-        run = own[known_own.index((sought.first, sought.last))]
-        return Found(*run, Match.EXACT, "the text is found under its heading")
-    cited = (sought.first, sought.last)
-    others = [run for run in known if run != cited]
-    taken = {old_path(run[0]) for run in others}
-    left = [run for run in candidates if new_path(run[0]) not in taken]
+        return _exact(own[known_own.index(cited)], "the text is found under its heading")
+    others = [span for span in known if span != cited]
+    taken = {old_path(span.first) for span in others}
+    left = [span for span in candidates if new_path(span.first) not in taken]
     if len(left) != 1:
         return Lost("the text is found, but it may be another copy")
-    then = Counter(old_path(run[0]) for run in known)
-    now = Counter(new_path(run[0]) for run in candidates)
-    vanished = [run for run in others if now[old_path(run[0])] < then[old_path(run[0])]]
+    then = Counter(old_path(span.first) for span in known)
+    now = Counter(new_path(span.first) for span in candidates)
+    vanished = [span for span in others if now[old_path(span.first)] < then[old_path(span.first)]]
     if vanished and not _stands_like(cited, vanished, sought.old, left[0], new):
         return Lost("the text is found, but another copy has vanished")
-    return Found(*left[0], Match.EXACT, "the only copy that was not there before")
+    return _exact(left[0], "the only copy that was not there before")
+
+
+def _exact(span: Span, why: str) -> Found:
+    return Found(span.first, span.last, Match.EXACT, why, span.at)
 
 
 def _stands_like(
-    cited: tuple[int, int],
-    vanished: list[tuple[int, int]],
+    cited: Span,
+    vanished: list[Span],
     old: Pieces,
-    candidate: tuple[int, int],
+    candidate: Span,
     new: Pieces,
 ) -> bool:
     """Whether a copy stands between the neighbours of the cited one, and of no other.
 
     Rule 4 alone would take the last copy left for the cited one, whichever of them it is.
     """
-    here = new.neighbours(*candidate)
-    return here == old.neighbours(*cited) and all(
-        here != old.neighbours(*other) for other in vanished
+    here = new.neighbours(candidate.first, candidate.last)
+    return here == old.neighbours(cited.first, cited.last) and all(
+        here != old.neighbours(other.first, other.last) for other in vanished
     )
 
 
 def _choose_similar(sought: _Sought, new: Pieces, new_path: _PathOf) -> Found | Lost:
     """Rule 5: the most similar text, if no other place is similar too."""
-    if weight(sought.text) < MIN_WEIGHT:
+    if letters(sought.text) < MIN_LETTERS:
         return Lost("the text is gone, and too short to be found by likeness")
 
     def own(piece: int) -> bool:
@@ -299,9 +302,9 @@ def _is_another(found: Found, places: list[Run], sought: _Sought, new: Pieces) -
     return bool(rivals) and rivals[0].score >= score
 
 
-def weight(text: str) -> int:
-    """How much a text can be told by: letters and digits, CJK ones counting two."""
-    return sum(1 + (character >= "\u2e80") for character in text if character.isalnum())
+def letters(text: str) -> int:
+    """Letters and digits of a text, of any script."""
+    return sum(map(str.isalnum, text))
 
 
 # --------------------------------------------------------------------------- properties
@@ -349,7 +352,7 @@ def _value_text(note: Note, entry: Property) -> str:
 
 
 def _alike(old: str, new: str) -> bool:
-    return weight(old) >= MIN_WEIGHT and ratio(old, new) >= THRESHOLD
+    return letters(old) >= MIN_LETTERS and ratio(old, new) >= THRESHOLD
 
 
 # --------------------------------------------------------------------------- canvas
