@@ -58,10 +58,13 @@ def links_in(stretch: Stretch) -> list[tuple[_Place, Link]]:
     found: list[tuple[_Place, Link]] = []
     data, structure = stretch.data, stretch.structure
     spans: list[tuple[int, int]] = []
+    destinations = _destinations(stretch) if structure.links else []
     read_to = 0  # what opened inside a wikilink (a backtick, a dollar) opened nothing
     for match in WIKILINK_BYTES.finditer(data):
         start = match.start()
         if structure.opaque and structure.opened_before(start) >= read_to:
+            continue
+        if destinations and _inside(destinations, start):
             continue
         before = data[start - 1] if start else 0
         if before == _BACKSLASH and _escaped(data, start):
@@ -89,8 +92,7 @@ def _markdown_links(
     for destination, start, end, embed in stretch.structure.links:
         if destination.startswith("[["):
             continue  # `[a]([[b]])`: likewise
-        at = bisect_right(wikilinks, (start + embed, _FAR)) - 1
-        if at >= 0 and wikilinks[at][1] > start + embed:
+        if _inside(wikilinks, start + embed):
             continue  # `[[a]](b)`: the wikilink is what counts
         line = stretch.line_of(start)
         source = stretch.data[start:end].decode()
@@ -120,8 +122,7 @@ def tags_in(stretch: Stretch) -> list[tuple[_Place, BodyTag]]:
             continue
         if targets is None:
             targets = _link_targets(stretch)
-        at = bisect_right(targets, (offset, _FAR)) - 1
-        if at >= 0 and targets[at][1] > offset:
+        if _inside(targets, offset):
             continue
         line = stretch.line_of(offset)
         found.append(((line, offset), BodyTag(tag, line)))
@@ -137,11 +138,24 @@ def _link_targets(stretch: Stretch) -> list[tuple[int, int]]:
     """Spans of wikilinks, destinations of Markdown links and autolinks: no tags in there."""
     data = stretch.data
     spans = [match.span() for match in WIKILINK_BYTES.finditer(data)]
-    spans += stretch.structure.autolinks
-    for _, start, end, _ in stretch.structure.links:
+    return sorted(spans + _destinations(stretch))
+
+
+def _destinations(stretch: Stretch) -> list[tuple[int, int]]:
+    """Spans of Markdown links from the end of their label on, in order."""
+    data = stretch.data
+    found = []
+    for destination, start, end, _ in stretch.structure.links:
         label = data.rfind(b"](", start, end)
-        spans.append((label if label >= 0 else start, end))
-    return sorted(spans)
+        if label >= 0 and not destination.startswith("[["):  # `[a]([[b]])` is the wikilink
+            found.append((label, end))
+    return found
+
+
+def _inside(spans: list[tuple[int, int]], offset: int) -> bool:
+    """True in one of the spans, which come in order and do not overlap."""
+    at = bisect_right(spans, (offset, _FAR)) - 1
+    return at >= 0 and spans[at][1] > offset
 
 
 def _escaped(data: bytes, at: int) -> bool:

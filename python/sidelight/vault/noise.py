@@ -13,6 +13,11 @@ _DRAWING = re.compile(r'"type"\s*:\s*"excalidraw|^[ \t>]*`{3,}[ \t]*compressed-j
 # A line of prose in Latin letters has a blank every six characters or so; minified code and
 # data have one in twenty or fewer. Scripts without blanks are told by their letters.
 _MIN_BLANKS = 1 / 20
+# Prose has one of these marks in thirty characters, minified code and JSON one in five;
+# formulas have braces too, and backslashes.
+_CODE_MARKS = '{}();="'
+_MAX_MARKS = 0.15
+_MIN_TEX = 0.01
 
 
 def is_drawing_note(path: str, data: Mapping[str, Any] | None) -> bool:
@@ -36,7 +41,10 @@ def is_data_line(line: str) -> bool:
         return True
     if len(line.encode("utf-8", "replace")) > 1.2 * len(line):
         return False  # mostly letters of other scripts
-    return line.count(" ") < len(line) * _MIN_BLANKS
+    if line.count(" ") < len(line) * _MIN_BLANKS:
+        return True
+    marks = sum(map(line.count, _CODE_MARKS))
+    return marks > len(line) * _MAX_MARKS and line.count("\\") < len(line) * _MIN_TEX
 
 
 def has_words(text: str) -> bool:

@@ -37,13 +37,17 @@ def cut_columns(text: str, start: int, end: int, limit: float) -> list[tuple[int
     Never between a character and what modifies it (combining marks, joined emoji).
     """
     parts: list[tuple[int, int]] = []
-    part_start, spent = start, 0.0
+    part_start, boundary = start, start  # boundary: the last column where a cut may be
+    spent = since = 0.0  # units from part_start, and from boundary
     for column in range(start, end):
+        if column > start and not _joined(text, column):
+            boundary, since = column, 0.0
         weight = size(text[column])
-        if spent + weight > limit and column > part_start and not _joined(text, column):
-            parts.append((part_start, column))
-            part_start, spent = column, 0.0
+        if spent + weight > limit and boundary > part_start:
+            parts.append((part_start, boundary))
+            part_start, spent = boundary, since
         spent += weight
+        since += weight
     if part_start < end:
         parts.append((part_start, end))
     return parts

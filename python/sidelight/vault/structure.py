@@ -36,7 +36,6 @@ class Structure:
     literal: list[tuple[int, int]] = field(default_factory=list)  # code and HTML blocks
     tables: list[tuple[int, int]] = field(default_factory=list)
     links: list[tuple[str, int, int, bool]] = field(default_factory=list)  # destination, embed
-    autolinks: list[tuple[int, int]] = field(default_factory=list)
 
     def opened_before(self, offset: int) -> int:
         """Start of the opaque span around an offset: links and tags do not count; else -1."""
@@ -105,4 +104,4 @@ def _add_link(found: Structure, link: Any, name: str, start: int, end: int) -> N
     if kind == "Inline":
         found.links.append((link["dest_url"], start, end, name == "Image"))
     elif kind == "Autolink" or kind == "Email":
-        found.autolinks.append((start, end))
+        found.opaque.append((start, end))
