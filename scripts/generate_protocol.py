@@ -9,8 +9,10 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import inspect
+import os
 import sys
 import types
+from collections.abc import Sequence
 from enum import IntEnum
 from pathlib import Path
 from typing import (
@@ -253,16 +255,16 @@ def section(message: type) -> str:
     return f"### {message.__name__}\n\n{summary(message)}\n\n{table}".rstrip()
 
 
-def main() -> int:
+def main(arguments: Sequence[str] | None = None) -> int:
     """Writes or checks both files."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--check", action="store_true", help="write nothing; exit 1 if stale")
-    check = parser.parse_args().check
+    check = parser.parse_args(arguments).check
     stale = []
     for path, text in ((TYPESCRIPT, typescript()), (PAGE, page())):
         if path.exists() and path.read_text("utf-8") == text:
             continue
-        stale.append(path.relative_to(ROOT).as_posix())
+        stale.append(Path(os.path.relpath(path, ROOT)).as_posix())
         if not check:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text, "utf-8", newline="\n")

@@ -24,6 +24,7 @@ from typing import Any
 import re2
 
 from sidelight.errors import CancelledError, SidelightError, UsageError
+from sidelight.vault.lines import decode, split_lines
 from sidelight.vault.reading import read_inside, read_regular, safe_path
 
 TIME_LIMIT_S = 5.0  # 10,000 notes take 0.2 s; what takes longer returns what it has
@@ -34,7 +35,6 @@ MAX_NOTE_BYTES = 10_000_000  # default of the setting of the same name
 
 Found = tuple[str, int, str]
 _LONE_RETURN = re.compile(rb"\r(?!\n)")
-_LINE_END = re.compile(r"\r\n|\n|\r")
 
 
 def never() -> bool:
@@ -133,20 +133,16 @@ class _Job:
 
     def bytes(self, path: str) -> bytes:
         """Bytes of a note; none if it cannot be read. Whether it may be shown: `is_safe`."""
-        try:
+        with contextlib.suppress(OSError):  # a link, perhaps one that may be followed
             return read_regular(self.vault / path, self.max_note_bytes)[0]
-        except OSError:
-            pass  # a link, perhaps one that may be followed
         try:
             return read_inside(self.vault, path, self, self.max_note_bytes, self.followed)
         except SidelightError:
             return b""
 
-    def text(self, path: str) -> str:
-        """A note with `\\n` for every line end; empty if it cannot be read (any more)."""
-        data = self.bytes(path)
-        text = data.decode("utf-8", "replace").removeprefix("\ufeff")
-        return _LINE_END.sub("\n", text) if "\r" in text else text
+    def lines(self, path: str) -> list[str]:
+        """Lines of a note; none if it cannot be read."""
+        return split_lines(decode(self.bytes(path))[0])
 
     def is_safe(self, path: str) -> bool:
         """Whether what was searched still is a file inside the vault."""
@@ -296,7 +292,7 @@ def _around_match(match: Mapping[str, Any]) -> str:
     raw = raw.rstrip(b"\r\n")
     parts = match["submatches"]
     start = len(raw[: parts[0]["start"]].decode("utf-8", "replace")) if parts else 0
-    return _cut(raw.decode("utf-8", "replace").removeprefix("\ufeff"), start)
+    return _cut(raw.decode("utf-8", "replace"), start).replace("\0", "")
 
 
 def _has_lone_return(job: _Job, path: str) -> bool:
@@ -316,10 +312,10 @@ def _with_re2(job: _Job, expression: _Expression) -> Iterator[Found]:
 
 
 def _in_note(job: _Job, path: str, expression: _Expression) -> Iterator[Found]:
-    text = job.text(path)
-    if not expression.note.search(text) or not job.is_safe(path):
+    lines = job.lines(path)
+    if not expression.note.search("\n".join(lines)) or not job.is_safe(path):
         return
-    for number, line in enumerate(text.split("\n"), 1):
+    for number, line in enumerate(lines, 1):
         if number % 1_000 == 0 and job.must_stop():
             return
         if match := expression.line.search(line):
