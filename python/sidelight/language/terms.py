@@ -17,6 +17,7 @@ from itertools import pairwise
 from sidelight.language.canonical import canonical_terms
 from sidelight.language.folding import fold, folded_forms, for_segmentation
 from sidelight.language.identifiers import identifier_terms, split_identifier
+from sidelight.language.matching import spelling_pattern
 from sidelight.language.query_terms import QueryTerm, weigh_tokens
 from sidelight.language.scripts import (
     CJK_RUN,
@@ -48,6 +49,11 @@ class Terms:
     def __init__(self, user_words: Sequence[str] = ()) -> None:
         self._user_words = UserWords(user_words)
         self.signature = _signature(self._user_words.words)
+
+    def prepare(self) -> None:
+        """Load the dictionaries now (up to 2 s), so that no query waits for them."""
+        self.query_terms("准备")
+        spelling_pattern("准备")
 
     def tokenize(self, text: str) -> list[Token]:
         """Every term with its place in `text`: by start, a longer one first.
