@@ -42,6 +42,8 @@ def cut_columns(text: str, start: int, end: int, limit: float) -> list[tuple[int
     for column in range(start, end):
         if column > start and not _joined(text, column):
             boundary, since = column, 0.0
+        elif spent > 1.5 * limit and boundary == part_start:  # hundreds of marks on one letter
+            boundary, since = column, 0.0
         weight = size(text[column])
         if spent + weight > limit and boundary > part_start:
             parts.append((part_start, boundary))
