@@ -90,13 +90,16 @@ def vault_of(shared: Path, name: str) -> Path:
     return beside if beside.is_dir() else shared / "vaults" / name
 
 
-def open_indexed(name: str, cache: Path, *, rebuild: bool = False) -> Engine:
-    """The engine of a set's vault with its index brought up to date; says how long it took."""
+def open_indexed(
+    name: str, cache: Path, *, rebuild: bool = False, settings: Settings | None = None
+) -> Engine:
+    """The engine of a set's vault with its index brought up to date; says how long it took.
+
+    Settings are the defaults, whatever the person who runs this has set for a vault of theirs.
+    """
     started = time.monotonic()
-    # The defaults, whatever the person who runs this has set for a vault of theirs.
-    engine = Engine.open(
-        vault_of(shared_folder(), name), data_dir=cache / name, settings=Settings()
-    )
+    vault = vault_of(shared_folder(), name)
+    engine = Engine.open(vault, data_dir=cache / name, settings=settings or Settings())
     try:
         engine.sync(None, rebuild=rebuild)
         state, _ = engine.status()
@@ -122,7 +125,8 @@ def _evaluate_set(name: str, arguments: argparse.Namespace) -> Evaluation:
         started = time.monotonic()
         evaluation = evaluate(engine, topics, rerank=arguments.rerank)
     spent = time.monotonic() - started
-    print(f"{name}: {len(topics)} queries in {spent:.0f} s", file=sys.stderr)
+    figures = ", ".join(f"{system} {ndcg(evaluation, system):.3f}" for system in SYSTEMS)
+    print(f"{name}: {len(topics)} queries in {spent:.0f} s; {figures}", file=sys.stderr)
     return evaluation
 
 
