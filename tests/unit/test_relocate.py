@@ -1,0 +1,288 @@
+"""Single rules of the live-citation resolver, each in the smallest note that needs it."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from sidelight.types import Citation, Match, Passage, PassageKind, heading_path_at
+from sidelight.vault.markdown import parse_note
+from sidelight.vault.relocate import relocate, renamed_to
+
+
+def check(before: str, lines: tuple[int, int], after: str) -> tuple[int, int, str] | str:
+    """Where a range of lines went: its lines and match, or why it is lost."""
+    old, new = parse_note("Note.md", before.encode()), parse_note("Note.md", after.encode())
+    text = "\n".join(old.lines[lines[0] - 1 : lines[1]])
+    path = heading_path_at(old.blocks, lines[0])
+    passage = Passage(PassageKind.LINES, path, *lines, None, None, text)
+    return shown(relocate(old, passage, new))
+
+
+def shown(citation: Citation) -> tuple[int, int, str] | str:
+    if citation.match is None:
+        assert citation.start_line is None
+        return citation.why
+    assert citation.start_line is not None
+    assert citation.end_line is not None
+    return citation.start_line, citation.end_line, citation.match.value
+
+
+def check_part(before: str, part: str, after: str) -> str | None:
+    """The text shown for a part of the note's first long line; None if it is lost."""
+    old, new = parse_note("Note.md", before.encode()), parse_note("Note.md", after.encode())
+    number = next(i for i, line in enumerate(old.lines, 1) if part in line)
+    start = old.lines[number - 1].index(part)
+    columns = (start, start + len(part))
+    path = heading_path_at(old.blocks, number)
+    passage = Passage(PassageKind.LINES, path, number, number, columns, None, part)
+    citation = relocate(old, passage, new)
+    if citation.match is None:
+        return None
+    if citation.columns is not None:
+        assert citation.start_line is not None
+        assert new.lines[citation.start_line - 1][slice(*citation.columns)] == citation.text
+    return citation.text
+
+
+# ------------------------------------------------------------------ field reports
+
+
+@pytest.mark.parametrize(
+    "text", ["The lamp on the pier is lit at dusk.", "码头上的灯在黄昏时点亮。"]
+)
+def test_lines_inserted_above_move_the_range_down(text: str) -> None:  # 113
+    before = f"# Log\n\n{text}\n"
+    after = f"# Log\n\none\ntwo\nthree\n\n{text}\n"
+    assert check(before, (3, 3), after) == (7, 7, "exact")
+
+
+@pytest.mark.parametrize(
+    ("old", "new"), [("apple", "apply"), ("买苹果", "买苹梨"), ("ab12", "ab13")]
+)
+def test_a_few_letters_are_never_found_by_likeness(old: str, new: str) -> None:  # 115
+    assert "too short" in str(check(f"# A\n\n{old}\n", (3, 3), f"# A\n\n{new}\n"))
+
+
+@pytest.mark.parametrize(
+    "text", ["A paragraph that will be gone tomorrow.", "明天就会消失的一段话。"]
+)
+def test_a_deleted_paragraph_is_reported_missing(text: str) -> None:  # 116
+    assert (
+        check(f"# A\n\n{text}\n\nrest\n", (3, 3), "# A\n\nrest\n") == "nothing is like the passage"
+    )
+
+
+@pytest.mark.parametrize("text", ["The same sentence stands here.", "同一句话写在这里。"])
+def test_the_cited_one_of_two_equal_sentences_is_opened(text: str) -> None:  # 118
+    before = f"# One\n\n{text}\n\n# Two\n\n{text}\n"
+    assert check(before, (7, 7), "new line\n\n" + before) == (9, 9, "exact")
+    assert check(before, (3, 3), "new line\n\n" + before) == (5, 5, "exact")
+
+
+def test_the_end_moves_with_the_start_when_text_above_shrinks() -> None:  # 119
+    before = "# A\n\n" + "x" * 150 + "\nmore\n\nfirst line of the hit\nsecond line of the hit\n"
+    after = "# A\n\n" + "x" * 50 + "\n\nfirst line of the hit\nsecond line of the hit\n"
+    assert check(before, (6, 7), after) == (5, 6, "exact")
+
+
+# ------------------------------------------------------------------ lines
+
+
+def test_a_copy_left_between_other_neighbours_is_not_taken_for_the_cited_one() -> None:
+    before = "# A\n\none\nsame text here\ntwo\n\nthree\nsame text here\nfour\n"
+    after = "# B\n\none\nsame text here\ntwo\n\nthree\nfour\n"
+    assert check(before, (4, 4), after) == (4, 4, "exact")
+    assert "another copy" in str(check(before, (8, 8), after))
+
+
+def test_an_edited_twin_is_not_taken_for_a_deleted_passage() -> None:
+    before = (
+        "# Sales\n\nIn the northern region revenue grew by four percent in the second quarter.\n\n"
+        "In the southern region revenue grew by nine percent in the second quarter.\n"
+    )
+    after = "# Sales\n\nIn the southern region revenue grew by ten percent in the second quarter.\n"
+    assert "more like another text" in str(check(before, (3, 3), after))
+    assert check(before, (5, 5), after) == (3, 3, "similar")
+
+
+def test_a_twin_that_stands_unchanged_does_not_hide_an_edited_passage() -> None:
+    twin = "In the southern region revenue grew by nine percent in the second quarter."
+    before = f"# Sales\n\nIn the northern region revenue grew by four percent in the second quarter.\n\n{twin}\n"
+    after = before.replace("four", "nine")
+    assert check(before, (3, 3), after) == (3, 3, "similar")
+
+
+def test_a_blank_line_put_into_an_edited_paragraph_is_part_of_it() -> None:
+    before = (
+        "# A\n\nThe ferry leaves at seven from the old pier and returns at nine in the evening.\n"
+    )
+    after = "# A\n\nThe ferry leaves at eight from the old pier\n\nand returns at nine in the evening.\n"
+    assert check(before, (3, 3), after) == (3, 5, "similar")
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (
+            "Bring rope and lamp to the boat on Monday.",
+            "Bring rope and lamp to the boat on Sunday.",
+        ),
+        ("周一把绳子和灯带到船上去交给船长。", "周日把绳子和灯带到船上去交给船长。"),
+    ],
+)
+def test_of_two_places_alike_the_one_under_the_heading_is_taken(one: str, other: str) -> None:
+    before = f"# A\n\n{one}\n\n# B\n\nnothing\n"
+    both = f"# A\n\n{other}\n\n# B\n\n{other}\n"
+    assert check(before, (3, 3), both) == (3, 3, "similar")
+    assert check(before, (3, 3), f"# A\n\n{other}\n\nx\n\n{other}\n") == (
+        "several places are like the passage"
+    )
+    assert check(before, (3, 3), f"# C\n\n{other}\n\n# D\n\n{other}\n") == (
+        "several places are like the passage"
+    )
+
+
+def test_text_in_the_frontmatter_is_no_candidate() -> None:
+    before = "# A\n\nowner: Kim and the others of the team\n"
+    after = "---\nowner: Kim and the others of the team\n---\n# A\n"
+    assert check(before, (3, 3), after) == "nothing is like the passage"
+
+
+def test_a_line_that_only_contains_the_passage_is_not_exact() -> None:
+    before = "# A\n\nthe harbour closes at nine\n"
+    assert check(before, (3, 3), "# A\n\nwe said the harbour closes at nine\n") == (3, 3, "similar")
+
+
+# ------------------------------------------------------------------ parts of a long line
+
+ENGLISH = [f"Sentence number {i} tells of {w} and little else." for i, w in enumerate("abcdefgh")]
+CHINESE = [f"第{i}句话讲的是{w}的事情，别的不多。" for i, w in enumerate("春夏秋冬山水花鸟")]
+
+
+@pytest.mark.parametrize(("parts", "joint"), [(ENGLISH, " "), (CHINESE, "")], ids=["en", "zh"])
+def test_part_of_a_long_line_is_found_by_its_sentences(parts: list[str], joint: str) -> None:
+    before = joint.join(parts)
+    cited = joint.join(parts[3:5])
+    moved = joint.join([*parts[5:], *parts[:5]])
+    assert check_part(before, cited, moved) == cited
+    changed = parts[4].replace("little", "not much").replace("不多", "很少")
+    edited = joint.join([*parts[:4], changed, *parts[5:]])
+    assert check_part(before, cited, edited) == joint.join([parts[3], changed])
+    assert check_part(before, cited, joint.join(parts[:3] + parts[5:])) is None
+
+
+def test_part_of_a_line_that_was_wrapped_is_shown_as_whole_lines() -> None:
+    cited = " ".join(ENGLISH[3:5])
+    wrapped = " ".join(ENGLISH[:3]) + "\n" + ENGLISH[3] + "\n" + " ".join(ENGLISH[4:])
+    assert check_part(" ".join(ENGLISH), cited, wrapped) == ENGLISH[3] + "\n" + " ".join(
+        ENGLISH[4:]
+    )
+
+
+def test_a_part_cut_inside_a_sentence_keeps_its_columns() -> None:
+    data = "".join(f"{i:04x}é" for i in range(400))
+    cited = data[500:900]
+    assert check_part(data, cited, "zz" + data) == cited
+    assert check_part(data, cited, data[:300] + "中" + data[300:] + "end") == cited
+
+
+def test_the_copy_that_ends_the_sentence_is_taken_where_one_stands_inside_it() -> None:
+    before = "One more thing. Far too much.x Far too much. And so on it goes for ever."
+    assert check_part(before, "Far too much. And so on it goes for ever.", "Well. " + before) == (
+        "Far too much. And so on it goes for ever."
+    )
+
+
+# ------------------------------------------------------------------ properties, cards, notes
+
+
+def check_property(before: str, key: str, after: str) -> tuple[int, int, str] | str:
+    old, new = parse_note("Note.md", before.encode()), parse_note("Note.md", after.encode())
+    entry = next(p for p in old.frontmatter.properties if p.key == key)
+    text = "\n".join(old.lines[entry.start_line - 1 : entry.end_line])
+    passage = Passage(PassageKind.PROPERTY, (), entry.start_line, entry.end_line, None, key, text)
+    return shown(relocate(old, passage, new))
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "edited"),
+    [
+        ("summary", "how the ferry runs in winter", "how the ferry runs in the winter"),
+        ("摘要", "冬天渡轮如何运行的说明", "冬天渡轮如何运行的简短说明"),
+    ],
+)
+def test_a_property_is_found_by_key_and_value(key: str, value: str, edited: str) -> None:
+    before = f"---\n{key}: {value}\n---\ntext\n"
+    assert check_property(before, key, f"---\na: 1\n{key}:   '{value}'\n---\n") == (3, 3, "exact")
+    assert check_property(before, key, f"---\n{key}: {edited}\n---\n") == (2, 2, "similar")
+    assert check_property(before, key, f"---\nother: {value}\n---\n") == "the property is gone"
+    assert check_property(before, key, "text\n") == "the property is gone"
+
+
+@pytest.mark.parametrize(
+    ("old", "new"), [("draft", "drafts"), ("1", "true"), ("1", "1.0"), ("[a]", "[a, b]")]
+)
+def test_another_value_is_another_property(old: str, new: str) -> None:
+    got = check_property(f"---\nk: {old}\n---\n", "k", f"---\nk: {new}\n---\n")
+    assert got == "the value of the property is another"
+
+
+def card(node: str, text: str) -> dict[str, object]:
+    return {"id": node, "type": "text", "text": text}
+
+
+def check_card(before: list[dict[str, object]], after: list[dict[str, object]]) -> str | None:
+    """The card the first one of `before` is found in."""
+    old, new = (
+        parse_note("Board.canvas", json.dumps({"nodes": nodes}).encode())
+        for nodes in (before, after)
+    )
+    first = old.canvas_nodes[0]
+    passage = Passage(PassageKind.CANVAS, (), None, None, None, first.id, first.text)
+    citation = relocate(old, passage, new)
+    return citation.node if citation.match else None
+
+
+@pytest.mark.parametrize(
+    "text", ["Ask the captain about the spare rope.", "向船长要一根备用的绳子。"]
+)
+def test_a_card_is_found_by_id_then_by_unique_text_then_by_likeness(text: str) -> None:
+    before = [card("a", text), card("b", "other")]
+    assert check_card(before, [card("b", text), card("a", text)]) == "a"
+    assert check_card(before, [card("z", text), card("b", "other")]) == "z"
+    assert check_card(before, [card("y", text), card("z", text)]) is None
+    assert check_card(before, [card("a", text + "!"), card("b", "other")]) == "a"
+    assert check_card(before, [card("a", "something else"), card("b", "other")]) is None
+    assert check_card(before, [card("a", "something else"), card("z", text)]) == "z"
+
+
+def test_a_cards_text_is_not_taken_from_its_twin() -> None:
+    twins = [card("a", "the same words on two cards"), card("b", "the same words on two cards")]
+    assert check_card(twins, [twins[1]]) is None
+
+
+@pytest.mark.parametrize("joint", [" ", "\n"])
+def test_part_of_a_long_card_is_found_in_it(joint: str) -> None:
+    text = joint.join(ENGLISH)
+    start = text.index(ENGLISH[2])
+    columns = (start, start + len(ENGLISH[2]))
+    old = parse_note("B.canvas", json.dumps({"nodes": [card("a", text)]}).encode())
+    new = parse_note("B.canvas", json.dumps({"nodes": [card("a", "New. " + text)]}).encode())
+    passage = Passage(PassageKind.CANVAS, (), None, None, columns, "a", ENGLISH[2])
+    citation = relocate(old, passage, new)
+    assert (citation.match, citation.text) == (Match.EXACT, ENGLISH[2])
+    assert citation.columns == (columns[0] + 5, columns[1] + 5)
+
+
+def test_a_note_cited_as_a_whole_is_there_as_long_as_its_file() -> None:
+    old, new = parse_note("空.md", b""), parse_note("空.md", b"no longer empty\n")
+    passage = Passage(PassageKind.NOTE, (), None, None, None, None, "")
+    assert relocate(old, passage, new).match is Match.EXACT
+
+
+def test_a_vanished_note_is_renamed_only_if_one_other_file_holds_its_bytes() -> None:
+    assert renamed_to("h", {"b.md": "h", "c.md": "x"}) == "b.md"
+    assert renamed_to("h", {"b.md": "h", "副本.md": "h"}) is None
+    assert renamed_to("h", {"c.md": "x"}) is None
