@@ -93,7 +93,7 @@ class BridgeClient:
         try:
             answer = json.loads(body)
             if "error" in answer:
-                raise error_from(answer["error"])
+                raise error_from(dict(answer["error"]))
             return answer["result"]
         except (ValueError, TypeError, KeyError) as error:
             raise BridgeError(
