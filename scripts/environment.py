@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import hashlib
+import importlib.util
 import json
 import os
 import re
@@ -62,6 +63,18 @@ def child_environment() -> dict[str, str]:
 def program(name: str) -> str:
     """The path of a program that the environment brings (`sidelight`, `ruff`, ...)."""
     return str(BIN / (name + ".exe" if os.name == "nt" else name))
+
+
+def use_environment() -> None:
+    """Starts the running script again in `.venv` if it was started with another Python."""
+    if importlib.util.find_spec("sidelight") is not None:
+        return
+    if not PYTHON.exists():
+        sys.exit("Sidelight is not installed yet: run python3 scripts/run.py --once first.")
+    command = [str(PYTHON), *sys.argv]
+    if os.name == "nt":  # exec would return to the shell at once there
+        sys.exit(subprocess.run(command, env=child_environment(), check=False).returncode)
+    os.execve(PYTHON, command, child_environment())
 
 
 def ensure_environment(extras: Sequence[str] = ()) -> None:

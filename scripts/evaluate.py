@@ -22,6 +22,10 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+from environment import use_environment
+
+use_environment()
+
 from sidelight.config import Settings
 from sidelight.engine import Engine
 from sidelight.errors import SidelightError, UsageError

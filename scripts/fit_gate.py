@@ -19,6 +19,10 @@ from collections.abc import Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
 
+from environment import use_environment
+
+use_environment()
+
 from evaluate import ADVERSARIAL, CACHE, ROOT, SETS, open_indexed, topics_of
 from sidelight.errors import SidelightError
 from sidelight.evaluation.calibration import FORMAT, observe_all, report

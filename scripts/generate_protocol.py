@@ -30,9 +30,9 @@ from typing import (
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "python"))
 
-from sidelight.bridge import protocol  # noqa: E402
-from sidelight.bridge.protocol import Length, Range, Shape, Spelled  # noqa: E402
-from sidelight.config import PROTOCOL, Settings  # noqa: E402
+from sidelight.bridge import protocol
+from sidelight.bridge.protocol import Length, Range, Shape, Spelled
+from sidelight.config import PROTOCOL, Settings
 
 TYPESCRIPT = ROOT / "obsidian-plugin" / "src" / "bridge" / "protocol.ts"
 PAGE = ROOT / "docs" / "protocol.md"

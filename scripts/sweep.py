@@ -15,8 +15,11 @@ import sys
 from contextlib import closing
 from pathlib import Path
 
-from evaluate import CACHE, SETS, open_indexed, topics_of
+from environment import use_environment
 
+use_environment()
+
+from evaluate import CACHE, SETS, open_indexed, topics_of
 from sidelight.config import Settings, settings_from
 from sidelight.errors import SidelightError
 from sidelight.evaluation.metrics import NAMES
