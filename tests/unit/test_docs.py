@@ -13,6 +13,7 @@ import platformdirs.macos
 import platformdirs.unix
 import pytest
 
+from sidelight.cli.commands import commands
 from sidelight.config import Settings, settings_from
 from sidelight.errors import UsageError
 
@@ -43,6 +44,10 @@ def headings(text: str) -> list[tuple[int, str]]:
 
 def inline_code(text: str) -> list[str]:
     return re.findall(r"`([^`\n]+)`", prose(text))
+
+
+def code_lines(text: str) -> list[str]:
+    return [line.strip() for _, code in FENCE.findall(text) for line in code.split("\n")]
 
 
 def rows(text: str) -> list[list[str]]:
@@ -187,6 +192,22 @@ def test_readme_names_the_folders_of_each_system(monkeypatch: pytest.MonkeyPatch
             assert named == Path(folder), what
     mac = table["discovery file (address and token)"][1].strip("`")
     assert Path(mac).expanduser() == Path(systems[1].user_runtime_dir)
+
+
+def test_readme_lists_every_command() -> None:
+    table = [row[0] for row in rows(read("README.md")) if row[0].startswith("`sidelight ")]
+    listed = {cell.strip("`").split()[1] for cell in table}
+    assert listed == set(commands.commands)
+
+
+def test_commands_in_the_pages_exist() -> None:
+    for page in PAGES:
+        spans = [*inline_code(page.read_text("utf-8")), *code_lines(page.read_text("utf-8"))]
+        for words in (span.split() for span in spans if re.match(r"sidelight [a-z]", span)):
+            command = commands.commands.get(words[1])
+            assert command is not None, words
+            options = {name for parameter in command.params for name in parameter.opts}
+            assert {word for word in words if word.startswith("--")} <= {*options, "--help"}, words
 
 
 def test_quoted_messages_are_those_of_the_program() -> None:
