@@ -143,7 +143,7 @@ def _has_latin_prose(prose: str) -> bool:
     """Whether the Latin words are sentences, not names in a text of another script."""
     words = _LATIN_WORD.findall(prose.lower())
     common = sum(1 for word in words if word in _LANGUAGES_OF)
-    return common > _COMMON_SHARE * len(words)
+    return common > max(1, _COMMON_SHARE * len(words))
 
 
 def _latin_language(prose: str) -> str:

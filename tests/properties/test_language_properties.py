@@ -1,0 +1,186 @@
+"""What must hold for any text: places, terms, spellings, queries, snippets."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections import Counter
+
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from sidelight.language.detect import detect
+from sidelight.language.folding import fold, fold_case
+from sidelight.language.matching import find_spellings, holds
+from sidelight.language.occurrences import find_terms
+from sidelight.language.terms import BIGRAM_PREFIX, CHAR_PREFIX, Terms
+from sidelight.query.parse import matches, parse_query
+from sidelight.query.snippet import snippet
+from sidelight.types import TermKind
+
+TERMS = Terms(["知识图谱", "kube proxy", "ﬁne"])
+HAN = st.characters(min_codepoint=0x4E00, max_codepoint=0x9FD5)
+_PLAIN = (
+    "知識 图谱 的 著名 看著 乾隆 𠮷 ー 「 … ERR_OOM getTx v3.2.1 C++ .NET a.b.c don’t 1,000 １２３ x² ㎡ ß İ é ﬁ ｶﾞ "
+    '2024-10-03 2024年10月3日 50元 ¥50 한국어 ไทย 📅 🇨🇳 -x " ( ) /re/ OR tag:#a [p:v]'
+)
+_HIDDEN = ["cafe\u0301", "\u1100\u1161\u11a8", "👨\u200d👩", "\u200b", "\ufe0f", "\u0301"]
+_BLANK = ["\n", "\u2028", "\u3000", "Kube\nProxy"]
+PIECES = st.sampled_from([*_PLAIN.split(), *_HIDDEN, *_BLANK])
+TEXTS = st.one_of(
+    st.text(max_size=60),
+    st.lists(st.one_of(PIECES, st.text(max_size=3)), max_size=12).map("".join),
+    st.lists(PIECES, max_size=12).map(" ".join),
+)
+QUICK = settings(
+    max_examples=120,
+    deadline=None,
+    derandomize=True,
+    suppress_health_check=[HealthCheck.too_slow],
+)
+
+
+@QUICK
+@given(TEXTS)
+def test_every_token_is_made_of_what_stands_at_its_place(text: str) -> None:
+    for token in TERMS.tokenize(text):
+        assert 0 <= token.start < token.end <= len(text)
+        surface = text[token.start : token.end]
+        if token.kind in (TermKind.BIGRAM, TermKind.CHAR):
+            assert fold(surface).text == token.term[1:]
+        again = TERMS.index_terms(surface)
+        if token.kind is not TermKind.WORD or len(token.term) > 1:
+            assert token.term in again or _is_part_of(token.term, surface), (token, surface)
+
+
+def _is_part_of(term: str, surface: str) -> bool:
+    """A piece that is no term alone (a camel-case part, a word only its context made)."""
+    spelled = term.lstrip(CHAR_PREFIX + BIGRAM_PREFIX)
+    folded = fold_case(fold(surface).text)
+    bare = unicodedata.normalize("NFD", folded)
+    return spelled in folded or all(character in bare for character in spelled)
+
+
+@QUICK
+@given(TEXTS)
+def test_index_and_places_have_the_same_terms(text: str) -> None:
+    assert Counter(TERMS.index_terms(text)) == Counter(t.term for t in TERMS.tokenize(text))
+
+
+@QUICK
+@given(TEXTS)
+def test_no_term_contains_white_space_or_nothing(text: str) -> None:
+    for term in TERMS.index_terms(text):
+        assert term.strip(CHAR_PREFIX + BIGRAM_PREFIX)
+        assert not any(character.isspace() for character in term)
+        assert "\x00" not in term
+
+
+@QUICK
+@given(TEXTS)
+def test_the_terms_of_a_query_are_terms_of_the_same_text(text: str) -> None:
+    held = set(TERMS.index_terms(text))
+    for typing in (False, True):
+        asked = TERMS.query_terms(text, typing)
+        assert {term.term for term in asked} == held
+        assert len(asked) == len(held)
+        assert all(0 < term.weight <= 2 for term in asked)
+
+
+@QUICK
+@given(st.text(HAN, min_size=2, max_size=12), st.data())
+def test_any_two_han_characters_find_their_text(text: str, data: st.DataObject) -> None:
+    at = data.draw(st.integers(0, len(text) - 2))
+    query = text[at : at + 2]
+    held = set(TERMS.index_terms(text))
+    asked = TERMS.query_terms(query)
+    pair = [term for term in asked if term.kind is TermKind.BIGRAM]
+    assert len(pair) == 1
+    assert pair[0].term in held
+
+
+@QUICK
+@given(TEXTS)
+def test_folding_keeps_places_in_order_and_folds_once(text: str) -> None:
+    folded = fold(text)
+    places = [folded.span(i, i + 1) for i in range(len(folded.text))]
+    assert places == sorted(places)
+    assert all(0 <= start < end <= len(text) for start, end in places)
+    assert fold(folded.text).text == folded.text
+
+
+@QUICK
+@given(TEXTS, TEXTS)
+def test_a_text_holds_a_phrase_when_its_folded_form_does(text: str, phrase: str) -> None:
+    words = fold(phrase).text.split()
+    if len(words) == 1 and words[0].isascii() and text.isascii():
+        assert holds(phrase, text) == (words[0].lower() in text.lower())
+    if words:
+        assert holds(phrase, f"{text} {phrase} {text}")
+    for start, end in find_spellings(phrase, text):
+        assert 0 <= start < end <= len(text)
+
+
+@QUICK
+@given(TEXTS)
+def test_found_terms_stand_where_the_tokens_stand(text: str) -> None:
+    asked = TERMS.query_terms(text)
+    found = {(place.start, place.end, place.term.term) for place in find_terms(text, asked)}
+    for token in TERMS.tokenize(text):
+        if token.kind is not TermKind.USER:
+            assert (token.start, token.end, token.term) in found or any(
+                start <= token.start and token.end <= end and term == token.term
+                for start, end, term in found
+            )
+
+
+class _EmptyNote:
+    path = "a/b.md"
+    tags = ()
+    properties: dict[str, object] = {}  # noqa: RUF012 - never written
+    date = None
+
+    def text(self) -> str:
+        return "text"
+
+    def lines(self) -> list[str]:
+        return ["text"]
+
+    sections = lines
+
+
+@QUICK
+@given(st.one_of(TEXTS, st.text('()[]"/-: ORabtag\\', max_size=40)))
+def test_no_query_is_an_error(text: str) -> None:
+    parsed = parse_query(text)
+    if parsed.filter is None:
+        words = [word for word in text.replace("(", " ").replace(")", " ").split() if word != "OR"]
+        assert all(word in parsed.text_for_ranking for word in words)
+    else:
+        assert isinstance(matches(parsed.filter, _EmptyNote()), bool)
+        assert parsed.describe()["expression"]
+
+
+@QUICK
+@given(TEXTS, TEXTS, st.integers(20, 200))
+def test_snippets_are_one_line_with_marks_in_order(text: str, query: str, width: int) -> None:
+    shown = snippet(text, TERMS.query_terms(query), (query,), width)
+    assert not any(c in shown.text for c in "\r\n\t\u2028\u2029\x00")
+    assert len(shown.text) <= width + 60
+    last = -1
+    for start, end in shown.highlights:
+        assert last < start < end <= len(shown.text)
+        last = end
+    squeezed = " ".join(shown.text.strip("…").split())
+    original = " ".join("".join(" " if _is_blank(c) else c for c in text).split())
+    assert squeezed in original or shown.text.startswith("…") or "…" in text
+
+
+def _is_blank(character: str) -> bool:
+    return character.isspace() or unicodedata.category(character) in ("Cc", "Cs")
+
+
+@QUICK
+@given(TEXTS)
+def test_a_language_is_a_code(text: str) -> None:
+    code = detect(text)
+    assert code == "und" or (len(code) == 2 and code.isalpha())
