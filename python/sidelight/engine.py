@@ -318,7 +318,8 @@ class Engine:
         with catalog.lock:
             embedded = catalog.embedded()
             searchable = catalog.searchable
-            waiting = searchable - embedded if self._embedder is not None else 0
+            coming = self._embedder is not None or self._no_vectors == _LOADING
+            waiting = searchable - embedded if coming else 0
             busy = 1 if self._worker is not None and self._worker.busy else 0
             return IndexState(
                 snapshot=catalog.snapshot(self._constants()),

@@ -21,6 +21,7 @@ from sidelight.config import PROTOCOL, Places
 from sidelight.errors import BridgeError
 
 CONNECT_S = 2.0
+BUSY_S = 20.0  # a daemon that loads its model answers nobody for some seconds
 CALL_S = 60.0
 
 
@@ -32,7 +33,11 @@ def connect(places: Places) -> BridgeClient | None:
             older and what to do.
     """
     found = discovery.read(places)
-    if found is None or not discovery.answers_health(found["port"], CONNECT_S):
+    if found is None:
+        return None
+    if not discovery.answers_health(found["port"], CONNECT_S) and not (
+        discovery.runs(found) and discovery.answers_health(found["port"], BUSY_S)
+    ):
         return None
     if found["protocol"] != PROTOCOL:
         raise BridgeError(*_mismatch(found))

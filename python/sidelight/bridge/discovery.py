@@ -98,10 +98,11 @@ def is_alive(discovery: Discovery) -> bool:
     The process must exist and be older than the file (ids are used again), and its port must
     answer `/health` with our name (ports, too).
     """
-    return _runs(discovery) and answers_health(discovery["port"])
+    return runs(discovery) and answers_health(discovery["port"])
 
 
-def _runs(discovery: Discovery) -> bool:
+def runs(discovery: Discovery) -> bool:
+    """Whether the process of the file is there, and older than the file."""
     import psutil  # 20 ms; a plain search never comes here
 
     try:

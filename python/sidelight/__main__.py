@@ -1,0 +1,5 @@
+"""`python -m sidelight`: the command line."""
+
+from sidelight.cli import main
+
+main()
