@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from sidelight.query.conditions import note_date, read_date
+from sidelight.query.conditions import read_date
 from sidelight.query.parse import matches, parse_query
 
 
@@ -295,13 +295,10 @@ def test_dates(query: str, day: date | None, expected: bool) -> None:
     check_filter(query, NoteFake(date=day), expected)
 
 
-def test_the_day_of_a_note_is_its_property_its_name_or_its_last_change() -> None:
-    changed = date(2020, 1, 1)
-    assert note_date({"Date": "2024-05-06"}, "2023-01-02.md", changed) == date(2024, 5, 6)
-    assert note_date({"日期": "2024年5月6日"}, "x.md", changed) == date(2024, 5, 6)
-    assert note_date({"date": "soon"}, "日记/2023-01-02 x.md", changed) == date(2023, 1, 2)
-    assert note_date({}, "2023-01-02/x.md", changed) == changed
+def test_the_first_real_date_of_a_property_is_compared() -> None:
     assert read_date("20230102 和 2023-13-40") == date(2023, 1, 2)
+    assert read_date("2023-13-40, 2024年5月6日") == date(2024, 5, 6)
+    assert read_date("no date") is None
 
 
 @pytest.mark.parametrize(

@@ -40,7 +40,7 @@ class NoteView(Protocol):
 
     @property
     def date(self) -> date | None:
-        """The day the note is about: see `note_date`."""
+        """The day the note is about: by a property, its name or its last change."""
         ...
 
     def text(self) -> str:
@@ -185,19 +185,6 @@ def has_tag(wanted: str, tags: Iterable[str]) -> bool:
     """Whether one of `tags` is `wanted` or below it: `a` holds `a/b`, not `c/a`."""
     tag = _folded(wanted.lstrip("#").rstrip("/"))
     return any(own == tag or own.startswith(tag + "/") for own in map(_folded, tags))
-
-
-def note_date(properties: Mapping[str, Any], path: str, modified: date | None) -> date | None:
-    """The day a note is about: a date property, else a date in its name, else its last change.
-
-    Properties asked, in this order: date, created, day, created_at, updated, modified.
-    """
-    folded = {_folded(name): value for name, value in properties.items()}
-    for name in ("date", "日期", "created", "创建时间", "day", "created_at", "updated", "modified"):
-        found = read_date(str(folded[name])) if folded.get(name) is not None else None
-        if found is not None:
-            return found
-    return read_date(path.rsplit("/", 1)[-1]) or modified
 
 
 _DATE = re.compile(

@@ -28,11 +28,10 @@ from sidelight.query.conditions import (
     Within,
     compiled,
     matches,
-    note_date,
     read_day,
 )
 
-__all__ = ["Filter", "NoteView", "ParsedQuery", "matches", "note_date", "parse_query"]
+__all__ = ["Filter", "NoteView", "ParsedQuery", "matches", "parse_query"]
 
 _MAX_DEPTH = 20  # brackets in brackets; deeper ones are plain text
 _MAX_LENGTH = 10_000  # characters; a longer text was pasted, not written as a query
