@@ -34,7 +34,8 @@ from sidelight.query.gate import Gate
 from sidelight.query.index import Index
 from sidelight.query.metadata import MetadataIndex
 from sidelight.store.catalog import Catalog
-from sidelight.store.tables import SCHEMA_VERSION, Tables
+from sidelight.store.schema import SCHEMA_VERSION
+from sidelight.store.tables import Tables
 from sidelight.types import (
     Citation,
     IndexState,

@@ -30,67 +30,29 @@ from lancedb.query import BooleanQuery, MatchQuery, Occur
 from sidelight.config import write_private
 from sidelight.errors import IndexUnavailableError
 from sidelight.store.catalog import Catalog
-from sidelight.store.rows import ChunkDraft, ChunkRow, NoteDraft, NoteRow, pack, unpack
+from sidelight.store.rows import ChunkRow, NoteDraft, NoteRow, pack, unpack
+from sidelight.store.schema import (
+    CHUNKS,
+    HISTORY,
+    LIGHT_CHUNK,
+    LIGHT_NOTE,
+    NOTES,
+    chunk_row,
+    chunk_table,
+    from_draft,
+    note_table,
+)
 from sidelight.store.vectors import Centre, Matrix, VectorMatrix
-from sidelight.types import PassageKind
 
 log = logging.getLogger(__name__)
 
-SCHEMA_VERSION = 1
 _STATEMENT_PATHS = 400  # paths in one predicate; keeps the statement well under its limit
 _KEEP_VERSIONS = datetime.timedelta(minutes=10)  # a query still reading one is long done
 _KEEP_HISTORY_DAYS = 7  # how long a reference to replaced text can be asked about
 
-_CHUNKS = pa.schema(
-    [
-        ("chunk_id", pa.string()),
-        ("path", pa.string()),
-        ("content_hash", pa.string()),  # of its note: tells a half-written note
-        ("kind", pa.string()),
-        ("heading_path", pa.list_(pa.string())),
-        ("section_index", pa.int32()),
-        ("chunk_index", pa.int32()),
-        ("start_line", pa.int32()),
-        ("end_line", pa.int32()),
-        ("start_column", pa.int32()),
-        ("end_column", pa.int32()),
-        ("node", pa.string()),
-        ("searchable", pa.bool_()),
-        ("language", pa.string()),
-        ("embed_hash", pa.string()),
-        ("text_hash", pa.string()),
-        ("text", pa.string()),
-        ("context", pa.string()),
-        ("terms", pa.string()),
-    ]
-)
-_NOTES = pa.schema(
-    [
-        ("path", pa.string()),
-        ("kind", pa.string()),
-        ("title", pa.string()),
-        ("content_hash", pa.string()),
-        ("size", pa.int64()),
-        ("mtime_ns", pa.int64()),
-        ("chunks", pa.int32()),
-        ("indexed_at", pa.float64()),
-        ("record", pa.string()),
-        ("snapshot", pa.binary()),
-    ]
-)
-_HISTORY = pa.schema(
-    [
-        ("path", pa.string()),
-        ("content_hash", pa.string()),
-        ("replaced_at", pa.float64()),
-        ("snapshot", pa.binary()),
-    ]
-)
 # LanceDB's stubs ask for every defaulted argument of its native query classes.
 _match_query: Any = MatchQuery
 _boolean_query: Any = BooleanQuery
-_LIGHT_CHUNK = [f.name for f in _CHUNKS if f.name not in ("text", "context")]
-_LIGHT_NOTE = [f.name for f in _NOTES if f.name != "snapshot"]
 
 
 class Tables:
@@ -113,9 +75,9 @@ class Tables:
         try:
             folder.mkdir(parents=True, exist_ok=True, mode=0o700)
             self._db = lancedb.connect(str(folder / "index.lance"))
-            self._chunks = self._table("chunks", _CHUNKS, fts="terms")
-            self._notes = self._table("notes", _NOTES)
-            self._history = self._table("history", _HISTORY)
+            self._chunks = self._table("chunks", CHUNKS, fts="terms")
+            self._notes = self._table("notes", NOTES)
+            self._history = self._table("history", HISTORY)
         except (OSError, RuntimeError, ValueError) as error:
             raise IndexUnavailableError(
                 f"The index in {folder} cannot be opened ({_short(error)}).",
@@ -149,7 +111,7 @@ class Tables:
         """
         notes = {
             row["path"]: NoteRow.from_table(row)
-            for batch in self._notes.search().select(_LIGHT_NOTE).to_batches()
+            for batch in self._notes.search().select(LIGHT_NOTE).to_batches()
             for row in batch.to_pylist()
         }
         by_path: dict[str, list[ChunkRow]] = {}
@@ -172,7 +134,7 @@ class Tables:
         self._delete(paths)
 
     def _load_chunks(self, catalog: Catalog) -> Iterator[tuple[ChunkRow, str]]:
-        for batch in self._chunks.search().select(_LIGHT_CHUNK).to_batches():
+        for batch in self._chunks.search().select(LIGHT_CHUNK).to_batches():
             table = pa.Table.from_batches([batch])
             split = pc.split_pattern(table["terms"].combine_chunks(), " ")
             encoded = split.flatten().dictionary_encode()
@@ -183,7 +145,7 @@ class Tables:
             offsets = split.offsets.to_numpy()
             rows = table.drop_columns(["terms"]).to_pylist()
             for i, row in enumerate(rows):
-                yield _chunk_row(row, codes[offsets[i] : offsets[i + 1]]), row["content_hash"]
+                yield chunk_row(row, codes[offsets[i] : offsets[i + 1]]), row["content_hash"]
 
     def texts(self, chunk_ids: Sequence[str]) -> dict[str, tuple[str, str]]:
         """`text` and `context` of chunks by id; unknown ids are left out."""
@@ -282,14 +244,14 @@ class Tables:
             return
         paths = [d.row.path for d in drafts]
         known = [p for p in paths if p in catalog.notes]
-        chunks = _chunk_table(drafts)
+        chunks = chunk_table(drafts)
         with _writing(self.folder):
             self._keep_history(known, catalog, {d.row.path: d.row.content_hash for d in drafts})
             if chunks.num_rows or known:
                 self._write_chunks(chunks, paths)
-            self._merge(self._notes, "path", _note_table(drafts))
+            self._merge(self._notes, "path", note_table(drafts))
         for draft in drafts:
-            catalog.replace(draft.row, [_from_draft(c, catalog) for c in draft.chunks])
+            catalog.replace(draft.row, [from_draft(c, catalog) for c in draft.chunks])
 
     def _write_chunks(self, chunks: pa.Table, paths: Sequence[str]) -> None:
         """One commit a statement; a note's old rows go in the commit that brings its new."""
@@ -311,7 +273,7 @@ class Tables:
         snapshots = self.snapshots([r.path for r in rows])
         drafts = [NoteDraft(r, snapshots.get(r.path, b""), ()) for r in rows]
         with _writing(self.folder):
-            self._merge(self._notes, "path", _note_table(drafts))
+            self._merge(self._notes, "path", note_table(drafts))
         with catalog.lock:
             for row in rows:
                 catalog.notes[row.path] = row
@@ -353,7 +315,7 @@ class Tables:
             for path, snapshot in self.snapshots(changed).items()
         ]
         if rows:
-            _retry(lambda: self._history.add(pa.Table.from_pylist(rows, schema=_HISTORY)))
+            _retry(lambda: self._history.add(pa.Table.from_pylist(rows, schema=HISTORY)))
 
     # ------------------------------------------------------------------ vectors
 
@@ -429,9 +391,9 @@ class Tables:
         """Throws the whole index away and starts an empty one."""
         for name in self._names():
             self._db.drop_table(name)
-        self._chunks = self._table("chunks", _CHUNKS, fts="terms")
-        self._notes = self._table("notes", _NOTES)
-        self._history = self._table("history", _HISTORY)
+        self._chunks = self._table("chunks", CHUNKS, fts="terms")
+        self._notes = self._table("notes", NOTES)
+        self._history = self._table("history", HISTORY)
         self._vectors = None
 
     def size_bytes(self) -> int:
@@ -498,86 +460,6 @@ def _retry(write: Any, attempts: int = 5) -> Any:
             log.debug("commit conflict, attempt %d", attempt + 1)
             time.sleep(0.05 * 2**attempt)
     raise AssertionError("unreachable")
-
-
-def _chunk_row(row: dict[str, Any], codes: np.ndarray[Any, Any]) -> ChunkRow:
-    # Terms are stored sorted: equal ones are neighbours, so frequencies are run lengths.
-    length = len(codes) if row["searchable"] else 0
-    starts = np.flatnonzero(np.concatenate([[True], codes[1:] != codes[:-1]]))
-    counts = np.diff(np.concatenate([starts, [len(codes)]]))
-    return ChunkRow(
-        chunk_id=row["chunk_id"],
-        path=row["path"],
-        kind=PassageKind(row["kind"]),
-        heading_path=tuple(row["heading_path"]),
-        section_index=row["section_index"],
-        chunk_index=row["chunk_index"],
-        start_line=row["start_line"],
-        end_line=row["end_line"],
-        columns=None if row["start_column"] is None else (row["start_column"], row["end_column"]),
-        node=row["node"],
-        searchable=row["searchable"],
-        language=row["language"],
-        embed_hash=row["embed_hash"],
-        text_hash=row["text_hash"],
-        length=length,
-        codes=codes[starts].astype(np.int32),
-        counts=counts.astype(np.int32),
-    )
-
-
-def _from_draft(draft: ChunkDraft, catalog: Catalog) -> ChunkRow:
-    codes = np.array([catalog.vocabulary.code(t) for t in draft.terms or ("",)], np.int32)
-    return _chunk_row(_chunk_values(draft), codes)
-
-
-def _chunk_values(draft: ChunkDraft) -> dict[str, Any]:
-    chunk = draft.chunk
-    start, end = chunk.columns if chunk.columns else (None, None)
-    return {
-        "chunk_id": chunk.chunk_id,
-        "path": chunk.path,
-        "content_hash": draft.content_hash,
-        "kind": chunk.kind.value,
-        "heading_path": list(chunk.heading_path),
-        "section_index": chunk.section_index,
-        "chunk_index": chunk.chunk_index,
-        "start_line": chunk.start_line,
-        "end_line": chunk.end_line,
-        "start_column": start,
-        "end_column": end,
-        "node": chunk.node,
-        "searchable": chunk.searchable,
-        "language": draft.language,
-        "embed_hash": draft.embed_hash,
-        "text_hash": draft.text_hash,
-        "text": chunk.text,
-        "context": chunk.context,
-        "terms": " ".join(draft.terms),
-    }
-
-
-def _chunk_table(drafts: Sequence[NoteDraft]) -> pa.Table:
-    return pa.Table.from_pylist([_chunk_values(c) for d in drafts for c in d.chunks], _CHUNKS)
-
-
-def _note_table(drafts: Sequence[NoteDraft]) -> pa.Table:
-    rows = [
-        {
-            "path": d.row.path,
-            "kind": d.row.kind,
-            "title": d.row.title,
-            "content_hash": d.row.content_hash,
-            "size": d.row.size,
-            "mtime_ns": d.row.mtime_ns,
-            "chunks": d.row.chunks,
-            "indexed_at": d.row.indexed_at,
-            "record": d.row.record(),
-            "snapshot": pack(d.snapshot),
-        }
-        for d in drafts
-    ]
-    return pa.Table.from_pylist(rows, schema=_NOTES)
 
 
 def _parts(values: Iterable[str]) -> Iterator[str]:
