@@ -12,6 +12,8 @@ from hypothesis import strategies as st
 from sidelight.vault.links import LinkResolver, name_key, path_key, target_keys
 from sidelight.vault.markdown import parse_note
 
+# A busy machine is no fault of the code.
+UNHURRIED = settings(deadline=None)
 # Characters that no part of a link gives a meaning to, in several scripts.
 WORD = st.text(
     st.sampled_from("abcXYZ 0129-_.,;'ß éü中文笔记日本語한국🎉"), min_size=1, max_size=10
@@ -68,7 +70,7 @@ PLACES = (
 
 
 @given(st.lists(st.tuples(st.one_of(wikilinks(), markdown_links()), st.sampled_from(PLACES))))
-@settings(max_examples=300)
+@settings(UNHURRIED, max_examples=300)
 def test_links_found_are_the_links_rendered(parts: list[tuple[Written, str]]) -> None:
     text = "\n\n".join(place.format(_in_place(link, place)) for link, place in parts)
     found = parse_note("N.md", text.encode()).links
@@ -140,7 +142,7 @@ def resolve_naively(files: list[str], target: str, source: str) -> str | None:
 
 
 @given(st.lists(paths(), unique=True, max_size=12), targets(), paths(), st.randoms())
-@settings(max_examples=500)
+@settings(UNHURRIED, max_examples=500)
 def test_resolver_follows_the_rules_after_any_order_of_changes(
     files: list[str], target: str, source: str, random: object
 ) -> None:

@@ -61,6 +61,9 @@ ENDINGS = st.sampled_from(["\n", "\n", "\n", "\r\n", "\r"])
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=40)
 LINES = st.lists(st.one_of(st.sampled_from(FRAGMENTS), TEXT), max_size=40)
 
+# A busy machine is no fault of the code.
+UNHURRIED = settings(deadline=None)
+
 
 @st.composite
 def notes(draw: st.DrawFn) -> bytes:
@@ -86,6 +89,7 @@ def body_lines(note: Note) -> range:
 
 
 @given(st.one_of(notes(), st.binary(max_size=300)))
+@UNHURRIED
 def test_parsing_never_fails_and_is_the_same_twice(data: bytes) -> None:
     first, second = parsed(data), parsed(data)
     assert first == second
@@ -93,6 +97,7 @@ def test_parsing_never_fails_and_is_the_same_twice(data: bytes) -> None:
 
 
 @given(notes())
+@UNHURRIED
 def test_every_line_with_text_is_in_exactly_one_block(data: bytes) -> None:
     note = parsed(data)
     counts = dict.fromkeys(range(1, len(note.lines) + 1), 0)
@@ -124,12 +129,14 @@ def check_cover(note: Note, chunks: list[Chunk]) -> None:
 
 
 @given(notes())
+@UNHURRIED
 def test_every_character_is_in_exactly_one_chunk(data: bytes) -> None:
     note = parsed(data)
     check_cover(note, chunk_note(note))
 
 
 @given(notes())
+@UNHURRIED
 def test_text_at_the_lines_and_columns_of_a_chunk_is_its_text(data: bytes) -> None:
     note = parsed(data)
     for chunk in chunk_note(note):
@@ -150,6 +157,7 @@ def may_be_cut(note: Note, block: Block) -> bool:
 
 
 @given(notes())
+@UNHURRIED
 def test_no_chunk_crosses_a_heading_or_cuts_a_block_that_fits(data: bytes) -> None:
     note = parsed(data)
     chunks = [chunk for chunk in chunk_note(note) if chunk.kind is PassageKind.LINES]
@@ -164,6 +172,7 @@ def test_no_chunk_crosses_a_heading_or_cuts_a_block_that_fits(data: bytes) -> No
 
 
 @given(notes())
+@UNHURRIED
 def test_no_chunk_is_over_the_limit_but_a_block_with_its_heading(data: bytes) -> None:
     note = parsed(data)
     for chunk in chunk_note(note):
@@ -172,6 +181,7 @@ def test_no_chunk_is_over_the_limit_but_a_block_with_its_heading(data: bytes) ->
 
 
 @given(notes())
+@UNHURRIED
 def test_everything_found_stands_on_its_line(data: bytes) -> None:
     note = parsed(data)
     for link in note.links:
@@ -188,6 +198,7 @@ def test_everything_found_stands_on_its_line(data: bytes) -> None:
 
 
 @given(LINES, st.sampled_from(["\r\n", "\r"]))
+@UNHURRIED
 def test_line_endings_change_nothing_but_the_bytes(parts: list[str], ending: str) -> None:
     lines = [line for part in parts for line in re.split(r"\r\n|\r|\n", part)]
     plain = parsed("\n".join(lines).encode())
@@ -196,6 +207,7 @@ def test_line_endings_change_nothing_but_the_bytes(parts: list[str], ending: str
 
 
 @given(st.text(max_size=200))
+@UNHURRIED
 def test_lines_are_split_at_three_endings_only(text: str) -> None:
     expected = re.split(r"\r\n|\n|\r", text)
     if not expected[-1]:
@@ -204,6 +216,7 @@ def test_lines_are_split_at_three_endings_only(text: str) -> None:
 
 
 @given(st.binary(max_size=200))
+@UNHURRIED
 def test_decoding_loses_nothing_but_the_mark_and_nul(data: bytes) -> None:
     text, problems = decode(data)
     assert "\0" not in text
@@ -212,6 +225,7 @@ def test_decoding_loses_nothing_but_the_mark_and_nul(data: bytes) -> None:
 
 
 @given(st.text(min_size=1, max_size=3_000), st.floats(50, 1_000))
+@UNHURRIED
 def test_columns_cut_a_text_without_gap_or_overlap(text: str, limit: float) -> None:
     parts = cut_columns(text, 0, len(text), limit)
     assert parts[0][0] == 0
@@ -277,7 +291,7 @@ YAML_PARTS = st.sampled_from(
 
 
 @given(st.lists(YAML_PARTS, max_size=14).map("".join))
-@settings(max_examples=400)
+@settings(UNHURRIED, max_examples=400)
 def test_plain_yaml_means_the_same_to_the_full_parser(text: str) -> None:
     lines = split_lines(text)
     plain = read_plain(lines)
@@ -309,7 +323,7 @@ def plain_blocks(draw: st.DrawFn) -> list[str]:
 
 
 @given(plain_blocks())
-@settings(max_examples=400)
+@settings(UNHURRIED, max_examples=400)
 def test_blocks_of_plain_entries_mean_the_same_to_the_full_parser(lines: list[str]) -> None:
     plain = read_plain(lines)
     try:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Sequence
+from itertools import accumulate
 
 from sidelight.types import Block, BlockId, BlockKind
 from sidelight.vault.inline import Stretch
@@ -56,14 +57,15 @@ class _Reader:
         self.blocks = blocks
         self.block_starts = [block.start_line for block in blocks]
         nodes = stretch.structure.nodes
-        self.node_lines = {stretch.line_of(start) for _, start, _ in nodes}
+        self.line_starts = [0, *accumulate(len(line) + 1 for line in stretch.data.split(b"\n"))]
+        self.node_lines = {self.line_of(start) for _, start, _ in nodes}
         self.items = [(start, end) for name, start, end in nodes if name == "Item"]
         self.parents = _parents(self.items)
         self.texts = [(start, end) for name, start, end in nodes if name == "Paragraph"]
 
     def named(self, offset: int) -> tuple[int, int] | None:
         """Lines of the block that the id at a byte offset names; None if it names none."""
-        line = self.stretch.line_of(offset)
+        line = self.line_of(offset)
         index = bisect_right(self.block_starts, line) - 1
         if index < 0 or self.blocks[index].kind not in _CARRIERS:
             return None
@@ -83,6 +85,10 @@ class _Reader:
         if lonely == block.start_line:
             return self._before(index)
         return block.start_line, block.end_line - (lonely is not None)
+
+    def line_of(self, offset: int) -> int:
+        """Number of the line that holds a byte offset, in any order."""
+        return self.stretch.first_line + bisect_right(self.line_starts, offset) - 1
 
     def _text(self, line: int) -> str:
         return self.stretch.lines[line - self.stretch.first_line]
@@ -107,9 +113,9 @@ class _Reader:
         if at < 0:
             return None
         start, end = self.items[at]
-        first = self.stretch.line_of(start)
+        first = self.line_of(start)
         has_nested = at + 1 < len(self.items) and self.items[at + 1][0] < end
-        last = self.stretch.line_of(self.items[at + 1][0] if has_nested else end - 1)
+        last = self.line_of(self.items[at + 1][0] if has_nested else end - 1)
         return first, self._trimmed(first, max(last - has_nested, line), lonely)
 
     def _quoted(
@@ -123,7 +129,7 @@ class _Reader:
         at = bisect_right(self.texts, (offset, 1 << 62)) - 1
         if at < 0 or self.texts[at][1] <= offset:
             return None
-        first = self.stretch.line_of(self.texts[at][0])
+        first = self.line_of(self.texts[at][0])
         return first, self._trimmed(first, line, lonely)
 
     def _trimmed(self, first: int, last: int, lonely: int | None) -> int:

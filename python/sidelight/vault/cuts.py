@@ -131,12 +131,18 @@ def cut_text(text: str) -> list[tuple[int, int]]:
     A sentence that no limit can hold is cut at the limit as a last resort.
     """
     parts: list[tuple[int, int]] = []
+    spent = LIMIT + 1.0  # of the last part, which may take more sentences; none yet
     for start, end in sentences(text):
         cost = size(text[start:end])
         if cost > LIMIT:
             parts += cut_columns(text, start, end, LIMIT)
-        elif parts and size(text[parts[-1][0] : end]) <= LIMIT:
+            spent = LIMIT + 1.0
+            continue
+        gap = size(text[parts[-1][1] : start]) if parts else 0.0
+        if spent + gap + cost <= LIMIT:
             parts[-1] = (parts[-1][0], end)
+            spent += gap + cost
         else:
             parts.append((start, end))
+            spent = cost
     return parts

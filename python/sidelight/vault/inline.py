@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from sidelight.types import BodyTag, Link
 from sidelight.vault.structure import Structure, read_structure
-from sidelight.vault.tags import TAG_CANDIDATE_BYTES, tag_at
+from sidelight.vault.tags import TAG_CANDIDATE_BYTES, may_open_tag, tag_after
 from sidelight.vault.wikilinks import WIKILINK_BYTES, markdown_link, wikilink
 
 # (line, byte offset in the stretch) orders what different stretches of one note hold.
@@ -109,15 +109,11 @@ def tags_in(stretch: Stretch) -> list[tuple[_Place, BodyTag]]:
     targets: list[tuple[int, int]] | None = None
     for match in TAG_CANDIDATE_BYTES.finditer(data):
         offset = match.start()
-        if offset and not _may_precede_tag(data[offset - 1]):
+        if not may_open_tag(data, offset):
             continue
         if structure.opaque and structure.opened_before(offset) >= 0:
             continue
-        start = data.rfind(b"\n", 0, offset) + 1
-        end = data.find(b"\n", offset)
-        tag = tag_at(
-            data[start:offset].decode(), data[offset + 1 : end if end >= 0 else None].decode()
-        )
+        tag = tag_after(data, offset)
         if tag is None:
             continue
         if targets is None:
@@ -127,11 +123,6 @@ def tags_in(stretch: Stretch) -> list[tuple[_Place, BodyTag]]:
         line = stretch.line_of(offset)
         found.append(((line, offset), BodyTag(tag, line)))
     return found
-
-
-def _may_precede_tag(byte: int) -> bool:
-    """White space, a quote marker, or the last byte of a character that may be a space."""
-    return byte <= 0x20 or byte == 0x3E or 0x80 <= byte <= 0xBF
 
 
 def _link_targets(stretch: Stretch) -> list[tuple[int, int]]:

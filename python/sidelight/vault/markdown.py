@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+from bisect import bisect_right
 
 from sidelight.types import (
     Block,
@@ -46,7 +47,7 @@ _CALLOUT = re.compile(r"[ \t]*>[ \t]*\[![^\]]+\]")
 _ATX = re.compile(r"[ \t]*#{1,6}(?:[ \t]+|$)")
 _FENCE = re.compile(r"[ \t>]*(?:[-*+] +|\d+[.)] +)*(`{3,}|~{3,})")
 # Bounds the work on a hostile note; beyond it a fence inside a comment may hide later regions.
-_MAX_PARSES = 30
+_MAX_PARSES = 8
 
 
 def parse_note(path: str, data: bytes) -> Note:
@@ -123,7 +124,7 @@ class _Body:
         masked, at, hidden = list(lines), 0, []
         literal, parses = self._literal_lines(), 0
         while at < len(masked):
-            if not OPENING.match(masked[at]) or any(a <= at <= b for a, b in literal):
+            if not OPENING.match(masked[at]) or _holding(literal, at):
                 at += 1
                 continue
             region, following, problem = find_region(masked, at)
@@ -135,11 +136,13 @@ class _Body:
                 continue
             if region.kind is BlockKind.COMMENT:
                 inside = lines[region.first : region.last + 1]
-                hidden.append(Stretch(inside, self.first_line + region.first))
+                if any("[" in line or "#" in line for line in inside):
+                    hidden.append(Stretch(inside, self.first_line + region.first))
             self.regions[region.first] = region
             mask(masked, region)
             # A fence opened inside the region seemed to swallow what follows: look again.
-            if parses < _MAX_PARSES and any(a < at <= b for a, b in literal):
+            swallowed = at < len(masked) and _holding(literal, at)
+            if swallowed and parses < _MAX_PARSES:
                 self.stretch = Stretch(masked, self.first_line)
                 literal, parses = self._literal_lines(), parses + 1
         if self.regions:
@@ -229,6 +232,12 @@ class _Body:
             line = self.first_line + first
             message = "A code fence is opened and not closed."
             self.problems.append(Problem("fence-unclosed", message, line))
+
+
+def _holding(spans: list[tuple[int, int]], line: int) -> bool:
+    """True if one of the spans of lines, which come in order, holds the line."""
+    at = bisect_right(spans, (line, 1 << 62)) - 1
+    return at >= 0 and spans[at][1] >= line
 
 
 def _place(item: tuple[tuple[int, int], object]) -> tuple[int, int]:

@@ -34,25 +34,37 @@ def size(text: str) -> float:
 def cut_columns(text: str, start: int, end: int, limit: float) -> list[tuple[int, int]]:
     """Cuts a run of characters that has no better place into parts of at most `limit` units.
 
-    Never between a character and what modifies it (combining marks, joined emoji).
+    Not between a character and what modifies it (combining marks, joined emoji), unless
+    hundreds of those pile up.
     """
     parts: list[tuple[int, int]] = []
-    part_start, boundary = start, start  # boundary: the last column where a cut may be
-    spent = since = 0.0  # units from part_start, and from boundary
-    for column in range(start, end):
-        if column > start and not _joined(text, column):
-            boundary, since = column, 0.0
-        elif spent > 1.5 * limit and boundary == part_start:  # hundreds of marks on one letter
-            boundary, since = column, 0.0
-        weight = size(text[column])
-        if spent + weight > limit and boundary > part_start:
-            parts.append((part_start, boundary))
-            part_start, spent = boundary, since
-        spent += weight
-        since += weight
-    if part_start < end:
-        parts.append((part_start, end))
+    while start < end:
+        stop = _boundary(text, start, _furthest(text, start, end, limit))
+        parts.append((start, stop))
+        start = stop
     return parts
+
+
+def _furthest(text: str, start: int, end: int, limit: float) -> int:
+    """The last column up to which a part stays within the limit; at least one character."""
+    low, high = start + 1, min(end, start + max(1, int(limit)))  # no character costs below one
+    while low < high:
+        middle = (low + high + 1) // 2
+        if size(text[start:middle]) <= limit:
+            low = middle
+        else:
+            high = middle - 1
+    return low
+
+
+def _boundary(text: str, start: int, stop: int) -> int:
+    """The nearest column at or before `stop` where a cut may be; `stop` if there is none."""
+    if stop == len(text):
+        return stop
+    for column in range(stop, start, -1):
+        if not _joined(text, column):
+            return column
+    return stop
 
 
 _JOINER = "\u200d"

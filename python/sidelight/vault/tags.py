@@ -11,7 +11,7 @@ TAG_NAME = re.compile(_NAME)
 _SPACES = re.compile(r"[" + _SPACE + r"]")
 # A hash that may open a tag; what stands before it decides too.
 TAG_CANDIDATE_BYTES = re.compile(rb"#(?=[^\s#])")
-_QUOTE_PREFIX = re.compile(r"[ \t>]*")
+_QUOTE = 0x3E  # >
 
 
 def valid_tag(name: str) -> bool:
@@ -19,14 +19,28 @@ def valid_tag(name: str) -> bool:
     return bool(TAG_NAME.fullmatch(name)) and not (name.isascii() and name.isdigit())
 
 
-def tag_at(before: str, after: str) -> str | None:
-    """The tag that a hash opens, without the hash; None if it opens none.
+def may_open_tag(data: bytes, offset: int) -> bool:
+    """True if what stands before the hash at `offset` allows a tag.
 
     Args:
-        before: the line up to the hash.
-        after: the line behind it.
+        data: UTF-8, lines end at line feeds.
+        offset: in bytes.
     """
-    if before and not _SPACES.match(before[-1]) and not _QUOTE_PREFIX.fullmatch(before):
-        return None
-    match = TAG_NAME.match(after)
+    if offset == 0 or data[offset - 1] <= 0x20:
+        return True
+    if data[offset - 1] == _QUOTE:
+        start = data.rfind(b"\n", 0, offset) + 1
+        return not data[start:offset].strip(b" \t>")
+    if data[offset - 1] < 0x80:
+        return False
+    return bool(_SPACES.match(data[max(0, offset - 4) : offset].decode("utf-8", "ignore")[-1:]))
+
+
+def tag_after(data: bytes, offset: int) -> str | None:
+    """The tag whose hash stands at `offset`, without the hash; None if it names none."""
+    window = 200  # bytes; a longer name is read in a second attempt
+    text = data[offset + 1 : offset + 1 + window].decode("utf-8", "ignore")
+    match = TAG_NAME.match(text)
+    if match and match.end() == len(text):
+        match = TAG_NAME.match(data[offset + 1 :].decode())
     return match.group() if match and valid_tag(match.group()) else None
