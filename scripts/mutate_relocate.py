@@ -140,12 +140,12 @@ MUTATIONS = [
         RULES,
         "        return _choose_exact(sought, candidates, new, old_path, new_path)",
         "        got = _choose_exact(sought, candidates, new, old_path, new_path)\n"
-        "        return got if isinstance(got, Found) else _choose_similar(sought, new, new_path)",
+        "        return got if isinstance(got, Found) else _choose_similar(sought, new, own)",
     ),
     Mutation(
         "5: no similarity",
         RULES,
-        "    return _choose_similar(sought, new, new_path)\n\n\ndef _choose_exact",
+        "    return _choose_similar(sought, new, own)\n\n\ndef _choose_exact",
         '    return Lost("")\n\n\ndef _choose_exact',
     ),
     Mutation("5: a lower threshold", RUNS, "THRESHOLD = 0.75", "THRESHOLD = 0.65"),
@@ -153,8 +153,8 @@ MUTATIONS = [
     Mutation(
         "5: neighbours are candidates",
         RULES,
-        "lambda piece: pieces.norms[piece] not in accounted",
-        "lambda piece: True",
+        "[norm not in accounted for norm in pieces.norms]",
+        "[True] * len(pieces.norms)",
     ),
     Mutation(
         "5: lines equal to one of the passage are accounted for",

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from sidelight.errors import AccessError, NotFoundError
 from sidelight.types import Citation, CitationStatus, Match, Note, Passage, PassageKind
-from sidelight.vault.files import inside, is_placeholder, read_note_bytes
+from sidelight.vault.files import is_placeholder, read_note_bytes
 from sidelight.vault.markdown import parse_note
 from sidelight.vault.pieces import Text
 from sidelight.vault.relocate import relocate, relocate_lines, unresolvable
@@ -133,9 +133,9 @@ class LiveFiles:
 
     def _read(self, path: str) -> LiveFile | None:
         try:
-            full = inside(self._vault, path, self._followed_links)
+            full = self._vault / path
             for _ in range(_READS):
-                before = os.stat(full)
+                before = os.stat(full)  # of an outside path too; reading is what refuses it
                 if is_placeholder(before):
                     return LiveFile(path, None, "the file lies in the cloud only")
                 data = read_note_bytes(self._vault, path, self._max_bytes, self._followed_links)

@@ -14,6 +14,8 @@ from functools import cached_property
 from itertools import accumulate
 from typing import NamedTuple
 
+import numpy as np
+
 from sidelight.types import Block, Note
 from sidelight.vault.frontmatter import body_start_line
 from sidelight.vault.lines import decode, split_lines
@@ -53,6 +55,9 @@ def _normalised_lines(lines: Sequence[str]) -> list[str]:
 def normalise_path(path: Sequence[str]) -> tuple[str, ...]:
     """N of a heading path, text by text."""
     return tuple(normalise(text) for text in path)
+
+
+Offsets = np.ndarray[tuple[int], np.dtype[np.int64]]
 
 
 class Span(NamedTuple):
@@ -109,6 +114,17 @@ class Pieces:
         else:
             lengths = [len(n) + apart for n, apart in zip(self.norms, self.apart, strict=True)]
         return list(accumulate(lengths, initial=0))[:-1]
+
+    @cached_property
+    def starts_array(self) -> Offsets:
+        """`starts`, for many runs at once; shape (pieces,)."""
+        return np.array(self.starts, dtype=np.int64)
+
+    @cached_property
+    def ends_array(self) -> Offsets:
+        """Where each piece ends in `joined`; shape (pieces,)."""
+        lengths = np.fromiter(map(len, self.norms), dtype=np.int64, count=len(self.norms))
+        return self.starts_array + lengths
 
     def end(self, piece: int) -> int:
         """Where a piece ends in `joined`."""
@@ -252,6 +268,17 @@ class Text:
         starts, paths = self._outline
         at = bisect_right(starts, line) - 1
         return paths[at] if at >= 0 else ()
+
+    def under(
+        self, path: tuple[str, ...], pieces: Pieces
+    ) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+        """For every piece, whether it stands under a normalised heading path."""
+        starts, paths = self._outline
+        matches = np.array([path == (), *(known == path for known in paths)])
+        matched: np.ndarray[tuple[int], np.dtype[np.bool_]] = matches[
+            np.searchsorted(starts, pieces.lines, "right")
+        ]
+        return matched
 
 
 def sentences(line: str) -> Iterator[tuple[int, int]]:

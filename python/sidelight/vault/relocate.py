@@ -11,6 +11,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
+
 from sidelight.types import (
     CanvasNode,
     Citation,
@@ -23,7 +25,7 @@ from sidelight.types import (
 )
 from sidelight.vault.lines import split_lines
 from sidelight.vault.pieces import Pieces, Span, Text, normalise, normalise_path, raw_columns
-from sidelight.vault.similar_run import THRESHOLD, Run, TooManyError, similar_places
+from sidelight.vault.similar_run import THRESHOLD, Mask, Run, TooManyError, similar_places
 from sidelight.vault.similarity import ratio
 
 # A text of fewer letters and digits is like too many others to be found by likeness.
@@ -101,6 +103,7 @@ def relocate_lines(before: Text, passage: Passage, after: Text) -> Citation:
         new,
         lambda piece: before.path_at(old.lines[piece]),
         lambda piece: after.path_at(new.lines[piece]),
+        lambda: after.under(sought.path, new),
     )
     if isinstance(outcome, Lost):
         return unresolvable(passage, outcome.why)
@@ -143,56 +146,58 @@ class _Sought:
             start, end = raw_columns(line, start, end, skipped, len(self.text))
         return start, end
 
-    def unaccounted(self, pieces: Pieces) -> list[tuple[int, int]]:
-        """Rule 5: ranges of body pieces that were not there, outside the passage, before.
+    def unaccounted(self, pieces: Pieces) -> list[bool]:
+        """Rule 5: the body pieces that were not there, outside the passage, before.
 
-        Blank lines are no pieces, so they neither count as neighbours nor break a range.
+        Blank lines are no pieces, so they neither count as neighbours nor break a run.
         """
         norms = self.old.norms
         inside = set(norms[self.first : self.last + 1])
         accounted = {*norms[: self.first], *norms[self.last + 1 :]} - inside
-        return _ranges(pieces, lambda piece: pieces.norms[piece] not in accounted)
+        free = [norm not in accounted for norm in pieces.norms]
+        free[: pieces.body] = [False] * pieces.body
+        return free
 
-    def outside(self) -> list[tuple[int, int]]:
-        """The ranges of body pieces before and after the passage, as indexed."""
-        return _ranges(self.old, lambda piece: not self.first <= piece <= self.last)
+    def vanished(self, pieces: Pieces) -> list[bool]:
+        """The body pieces outside the passage that were there before and no more."""
+        then, now = Counter(self.old.norms), Counter(pieces.norms)
+        gone = {norm for norm, count in then.items() if now[norm] < count}
+        return self._outside([norm in gone for norm in self.old.norms])
 
-    def vanished(self, pieces: Pieces) -> list[tuple[int, int]]:
-        """Ranges of body pieces outside the passage that were there before and no more."""
-        old = self.old
-        then, now = Counter(old.norms), Counter(pieces.norms)
-        return _ranges(
-            old,
-            lambda piece: (
-                not self.first <= piece <= self.last
-                and now[old.norms[piece]] < then[old.norms[piece]]
-            ),
-        )
+    def outside(self) -> list[bool]:
+        """The body pieces before and after the passage, as indexed."""
+        return self._outside([True] * len(self.old.norms))
 
-
-def _ranges(pieces: Pieces, wanted: Callable[[int], bool]) -> list[tuple[int, int]]:
-    """The longest ranges of body pieces that are all wanted, ends included."""
-    ranges: list[tuple[int, int]] = []
-    for piece in range(pieces.body, len(pieces.norms)):
-        if not wanted(piece):
-            continue
-        if ranges and ranges[-1][1] == piece - 1:
-            ranges[-1] = (ranges[-1][0], piece)
-        else:
-            ranges.append((piece, piece))
-    return ranges
+    def _outside(self, flags: list[bool]) -> list[bool]:
+        flags[: self.old.body] = [False] * self.old.body
+        flags[self.first : self.last + 1] = [False] * (self.last + 1 - self.first)
+        return flags
 
 
 _PathOf = Callable[[int], tuple[str, ...]]
 
 
-def find_run(sought: _Sought, new: Pieces, old_path: _PathOf, new_path: _PathOf) -> Found | Lost:
-    """Rules 4 and 5 on any pieces."""
+def find_run(
+    sought: _Sought,
+    new: Pieces,
+    old_path: _PathOf,
+    new_path: _PathOf,
+    own: Callable[[], Mask],
+) -> Found | Lost:
+    """Rules 4 and 5 on any pieces.
+
+    Args:
+        sought: the passage.
+        new: the pieces of the note as it is now.
+        old_path: normalised heading path of a piece as indexed; asked only if it matters.
+        new_path: the same of a piece as it is now.
+        own: for every piece of `new`, whether its path is the passage's.
+    """
     if not sought.text:
         return Lost("the passage has no text")
     if candidates := sought.find(new):
         return _choose_exact(sought, candidates, new, old_path, new_path)
-    return _choose_similar(sought, new, new_path)
+    return _choose_similar(sought, new, own)
 
 
 def _choose_exact(
@@ -250,14 +255,10 @@ def _stands_like(
     )
 
 
-def _choose_similar(sought: _Sought, new: Pieces, new_path: _PathOf) -> Found | Lost:
+def _choose_similar(sought: _Sought, new: Pieces, own: Callable[[], Mask]) -> Found | Lost:
     """Rule 5: the most similar text, if no other place is similar too."""
     if letters(sought.text) < MIN_LETTERS:
         return Lost("the text is gone, and too short to be found by likeness")
-
-    def own(piece: int) -> bool:
-        return new_path(piece) == sought.path
-
     try:
         places = similar_places(
             sought.text, new, sought.unaccounted(new), 2 * sought.extent + 2, own
@@ -270,12 +271,13 @@ def _choose_similar(sought: _Sought, new: Pieces, new_path: _PathOf) -> Found | 
     return outcome
 
 
-def _one_place(places: list[Run], own: Callable[[int], bool]) -> Found | Lost:
+def _one_place(places: list[Run], own: Callable[[], Mask]) -> Found | Lost:
     if not places:
         return Lost("nothing is like the passage")
     if len(places) == 1:
         return Found(places[0].first, places[0].last, Match.SIMILAR, "the text has changed")
-    mine = [place for place in places if own(place.first)]
+    under = own()
+    mine = [place for place in places if under[place.first]]
     if len(mine) != 1:
         return Lost("several places are like the passage")
     why = "the text has changed; the only like it under its heading"
@@ -296,8 +298,9 @@ def _is_another(found: Found, places: list[Run], sought: _Sought, new: Pieces) -
     anchored = any(was and was == now for was, now in pairs)
     text = new.text(found.first, found.last)
     limit = 2 * new.extent(found.first, found.last) + 2
-    segments = sought.vanished(new) if anchored else sought.outside()
-    rivals = similar_places(text, sought.old, segments, limit, lambda _: False)
+    free = sought.vanished(new) if anchored else sought.outside()
+    nowhere = np.zeros(len(sought.old.norms), dtype=bool)
+    rivals = similar_places(text, sought.old, free, limit, lambda: nowhere)
     score = next(p.score for p in places if (p.first, p.last) == (found.first, found.last))
     return bool(rivals) and rivals[0].score >= score
 
@@ -398,7 +401,10 @@ def _card_pieces(passage: Passage, card: CanvasNode) -> Pieces:
 
 def _in_card(sought: _Sought, passage: Passage, card: CanvasNode) -> Citation:
     pieces = _card_pieces(passage, card)
-    outcome = find_run(sought, pieces, lambda _: sought.path, lambda _: sought.path)
+    everywhere = np.ones(len(pieces.norms), dtype=bool)
+    outcome = find_run(
+        sought, pieces, lambda _: sought.path, lambda _: sought.path, lambda: everywhere
+    )
     if isinstance(outcome, Lost):
         return unresolvable(passage, outcome.why)
     if passage.columns is None:

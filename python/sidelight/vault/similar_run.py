@@ -8,8 +8,8 @@ Pure; which pieces may take part and what a heading path is, the caller knows (`
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 
@@ -48,6 +48,12 @@ class Run:
         return self.first <= other.last and other.first <= self.last
 
 
+Spans = np.ndarray[tuple[int, int], np.dtype[np.int64]]
+"""Runs as rows of first and last piece, shape (n, 2)."""
+Mask = np.ndarray[tuple[int], np.dtype[np.bool_]]
+"""One truth value a piece."""
+
+
 class TooManyError(Exception):
     """So much is alike that telling it apart would take longer than an answer may."""
 
@@ -55,9 +61,9 @@ class TooManyError(Exception):
 def similar_places(
     wanted: str,
     pieces: Pieces,
-    segments: Sequence[tuple[int, int]],
+    free: Sequence[bool],
     max_extent: int,
-    own: Callable[[int], bool],
+    own: Callable[[], Mask],
 ) -> list[Run]:
     """The places that are like the passage, best first, as far as they decide.
 
@@ -68,46 +74,49 @@ def similar_places(
     Args:
         wanted: N of the passage.
         pieces: of the note as it is now.
-        segments: ranges of pieces, ends included, that runs may not leave.
+        free: for every piece, whether it may be part of a run.
         max_extent: longest run allowed, in `Pieces.extent`.
-        own: whether a piece stands under the indexed heading path.
+        own: for every piece, whether it stands under the indexed heading path; asked only if
+            there is more than one place.
 
     Raises:
         TooManyError: the budget is used up.
     """
-    runs = list(_runs(len(wanted), pieces, segments, max_extent))
-    if _cost(wanted, pieces, runs) > BOUND_BUDGET:
-        return _places_in_haystack(wanted, pieces, runs, own)
-    return _places(wanted, pieces, _bounded(wanted, pieces, runs), own, _Budget())
+    spans = _spans(len(wanted), pieces, free, max_extent)
+    if _cost(wanted, spans) > BOUND_BUDGET:
+        return _places_in_haystack(wanted, pieces, spans, own)
+    return _places(wanted, pieces, _bounded(wanted, pieces, spans), own, _Budget())
 
 
-def _runs(
-    length: int, pieces: Pieces, segments: Iterable[tuple[int, int]], max_extent: int
-) -> Iterator[tuple[int, int]]:
-    """Every run whose length alone does not rule it out."""
+def _spans(length: int, pieces: Pieces, free: Sequence[bool], max_extent: int) -> Spans:
+    """First and last piece of every run whose length alone does not rule it out."""
+    allowed = np.asarray(free, dtype=bool)
+    firsts = np.flatnonzero(allowed)
+    if not len(firsts):
+        return np.empty((0, 2), dtype=np.int64)
+    starts, ends, places = pieces.starts_array, pieces.ends_array, np.asarray(pieces.places)
     shortest = -(-length * 3 // 5)  # 2 * min / (sum) >= 3/4 on both sides
     longest = length * 5 // 3
-    starts, places = pieces.starts, pieces.places
-    for low, high in segments:
-        ends = [pieces.end(piece) for piece in range(low, high + 1)]
-        for first in range(low, high + 1):
-            begin = starts[first]
-            last = low + bisect_left(ends, begin + shortest, first - low)
-            stop = low + bisect_right(ends, begin + longest, first - low)
-            while last < stop and places[last] - places[first] < max_extent:
-                yield first, last
-                last += 1
+    fences = np.append(np.flatnonzero(~allowed), len(allowed))
+    stop = fences[np.searchsorted(fences, firsts)]
+    stop = np.minimum(stop, np.searchsorted(ends, starts[firsts] + longest, "right"))
+    stop = np.minimum(stop, np.searchsorted(places, places[firsts] + max_extent))
+    low = np.maximum(firsts, np.searchsorted(ends, starts[firsts] + shortest))
+    counts = np.maximum(stop - low, 0)
+    first = np.repeat(firsts, counts)
+    step = np.arange(len(first)) - np.repeat(np.cumsum(counts) - counts, counts)
+    return np.column_stack((first, np.repeat(low, counts) + step))
 
 
-def _cost(wanted: str, pieces: Pieces, runs: Sequence[tuple[int, int]]) -> int:
+def _cost(wanted: str, spans: Spans) -> int:
     words = -(-len(wanted) // 64)
-    return len(runs) * (words * len(wanted) + _OVERHEAD)
+    return len(spans) * (words * len(wanted) + _OVERHEAD)
 
 
-def _bounded(wanted: str, pieces: Pieces, runs: Iterable[tuple[int, int]]) -> list[Run]:
+def _bounded(wanted: str, pieces: Pieces, spans: Spans) -> list[Run]:
     """The runs whose longest common subsequence allows the threshold, likeliest first."""
     kept = []
-    for first, last in runs:
+    for first, last in spans.tolist():
         text = pieces.text(first, last)
         total = len(wanted) + len(text)
         common = LCSseq.similarity(wanted, text, score_cutoff=-(-3 * total // 8))
@@ -154,7 +163,7 @@ def _places(
     wanted: str,
     pieces: Pieces,
     runs: Sequence[Run],
-    own: Callable[[int], bool],
+    own: Callable[[], Mask],
     budget: _Budget,
 ) -> list[Run]:
     places: list[Run] = []
@@ -163,16 +172,17 @@ def _places(
         if best is None:
             break
         places.append(best)
-        if sum(own(place.first) for place in places) > 1:
-            break
         runs = [run for run in runs if not run.touches(best)]
         if len(places) > 1:  # only places under the indexed path still matter
-            runs = _near_own(runs, own)
+            mine = own()
+            if sum(bool(mine[place.first]) for place in places) > 1:
+                break
+            runs = _near_own(runs, mine)
     return places
 
 
-def _near_own(runs: Sequence[Run], own: Callable[[int], bool]) -> list[Run]:
-    mine = sorted((run.first, run.last) for run in runs if own(run.first))
+def _near_own(runs: Sequence[Run], own: Mask) -> list[Run]:
+    mine = sorted((run.first, run.last) for run in runs if own[run.first])
     starts = [first for first, _ in mine]
     reach = list(accumulate((last for _, last in mine), max))  # furthest end so far
 
@@ -184,43 +194,35 @@ def _near_own(runs: Sequence[Run], own: Callable[[int], bool]) -> list[Run]:
 
 
 def _places_in_haystack(
-    wanted: str,
-    pieces: Pieces,
-    runs: Sequence[tuple[int, int]],
-    own: Callable[[int], bool],
+    wanted: str, pieces: Pieces, spans: Spans, own: Callable[[], Mask]
 ) -> list[Run]:
     """The same for a note with very many changed lines.
 
     One place under the indexed path is the answer whatever stands elsewhere, so these runs are
     looked at first and the others only if there is none.
     """
-    alike = _sharing_runs(wanted, pieces, runs)
-    mine = [run for run in alike if own(run[0])]
+    alike = _sharing(wanted, pieces, spans)
     budget = _Budget()
-    for chosen in (mine, alike):
-        if _cost(wanted, pieces, chosen) > BOUND_BUDGET:
+    if _cost(wanted, alike) > BOUND_BUDGET:
+        mine = alike[own()[alike[:, 0]]]
+        if not len(mine) or _cost(wanted, mine) > BOUND_BUDGET:
             raise TooManyError
-        places = _places(wanted, pieces, _bounded(wanted, pieces, chosen), own, budget)
-        if places:
-            return places
-    return []
+        places = _places(wanted, pieces, _bounded(wanted, pieces, mine), own, budget)
+        if not places:
+            raise TooManyError
+        return places
+    return _places(wanted, pieces, _bounded(wanted, pieces, alike), own, budget)
 
 
-def _sharing_runs(
-    wanted: str, pieces: Pieces, runs: Sequence[tuple[int, int]]
-) -> list[tuple[int, int]]:
-    if len(wanted) < 2 * _GRAM or not runs:
-        return list(runs)
+def _sharing(wanted: str, pieces: Pieces, spans: Spans) -> Spans:
+    if len(wanted) < 2 * _GRAM:
+        return spans
     known = np.zeros(_TABLE, dtype=bool)
     known[_grams(wanted)] = True
-    shared = np.concatenate(([0], np.cumsum(known[_grams(pieces.joined)])))
-    spans = np.array(runs)
-    begins = np.array(pieces.starts)[spans[:, 0]]
-    lasts = spans[:, 1]
-    ends = np.array(pieces.starts)[lasts] + np.array([len(n) for n in pieces.norms])[lasts]
+    shared = np.concatenate(([0], np.cumsum(known[_grams(pieces.joined)], dtype=np.int32)))
+    begins, ends = pieces.starts_array[spans[:, 0]], pieces.ends_array[spans[:, 1]]
     inside = shared[np.maximum(ends - _GRAM + 1, begins)] - shared[begins]
-    keep = inside >= _SHARED * (len(wanted) - _GRAM + 1)
-    return [run for run, kept in zip(runs, keep.tolist(), strict=True) if kept]
+    return spans[inside >= _SHARED * (len(wanted) - _GRAM + 1)]
 
 
 def _grams(text: str) -> np.ndarray[tuple[int], np.dtype[np.uint32]]:
