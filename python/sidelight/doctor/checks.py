@@ -15,6 +15,7 @@ from sidelight.config import Settings, load_settings, open_vault, places_for
 from sidelight.doctor import contents, surroundings
 from sidelight.doctor.visit import OpenIndex, Visit, counted
 from sidelight.errors import SidelightError, UsageError
+from sidelight.models.embedder import Embedder
 from sidelight.types import Finding
 
 SEVERITIES = ("ok", "info", "warning", "error")
@@ -48,6 +49,7 @@ def diagnose(
     index: OpenIndex | None = None,
     index_error: SidelightError | None = None,
     allowed_origins: Sequence[str] = (),
+    embedder: Embedder | None = None,
 ) -> list[Finding]:
     """Runs every check, in order; takes seconds, as it reads every note and loads the model.
 
@@ -57,6 +59,7 @@ def diagnose(
         index: an open engine (read-only will do); None where there is none.
         index_error: why the index could not be opened, if it could not.
         allowed_origins: what this daemon was started with (`--allow-origin`).
+        embedder: the model, where it is loaded already; else it is loaded for the checks.
 
     Raises:
         VaultError: the vault is missing, a file, or cannot be listed.
@@ -67,7 +70,9 @@ def diagnose(
         settings = load_settings(places)
     except UsageError as error:
         settings, settings_error = Settings(), error
-    visit = Visit(places, settings, index, index_error, settings_error, tuple(allowed_origins))
+    visit = Visit(
+        places, settings, index, index_error, settings_error, tuple(allowed_origins), embedder
+    )
     return [finding for check in CHECKS for finding in check(visit)]
 
 

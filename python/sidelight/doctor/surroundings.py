@@ -17,10 +17,10 @@ import psutil
 from sidelight.config import APP, PROTOCOL, Places
 from sidelight.doctor.visit import Visit, counted, error, info, ok, warning
 from sidelight.errors import ModelError
+from sidelight.models.embedder import Embedder
 from sidelight.models.registry import (
     LATE_INTERACTION,
     check_languages,
-    load_embedder,
     resolve_folder,
     verify,
 )
@@ -65,10 +65,9 @@ def check_model(visit: Visit) -> list[Finding]:
     found = verify(name)
     if any(finding.severity == "error" for finding in found):
         return found
-    try:
-        return [*found, *check_languages(load_embedder(name))]
-    except ModelError as failure:
-        return [*found, error("model-files", failure.message, failure.remedy)]
+    if isinstance(visit.model, ModelError):
+        return [*found, error("model-files", visit.model.message, visit.model.remedy)]
+    return [*found, *check_languages(visit.model)]
 
 
 def check_reranker(visit: Visit) -> list[Finding]:
@@ -105,18 +104,10 @@ def check_calibration(visit: Visit) -> list[Finding]:
     finding = (
         f"Fitted to {counted(questions, 'question')} on {made}; thresholds ({strictness}): {said}."
     )
-    current = _model_id(visit.settings.embedding_model)
-    if model and current and model != current:
+    if model and isinstance(visit.model, Embedder) and model != visit.model.id:
         stale = f"{finding} It was made with another model ({model}) and counts for words only."
         return [warning("calibration", stale, again)]
     return [ok("calibration", finding)]
-
-
-def _model_id(name: str) -> str:
-    try:
-        return load_embedder(name).id
-    except ModelError:
-        return ""  # `check_model` says why
 
 
 # ------------------------------------------------------------------------------- places

@@ -8,7 +8,9 @@ from functools import cached_property
 from typing import Protocol
 
 from sidelight.config import Places, Settings
-from sidelight.errors import SidelightError
+from sidelight.errors import ModelError, SidelightError
+from sidelight.models.embedder import Embedder
+from sidelight.models.registry import load_embedder
 from sidelight.types import Finding, IndexState, NoteState, Problem, Progress
 from sidelight.vault.exclusions import Exclusions
 from sidelight.vault.files import is_note, scan
@@ -48,6 +50,17 @@ class Visit:
     index_error: SidelightError | None
     settings_error: SidelightError | None
     allowed_origins: Sequence[str]
+    loaded: Embedder | None = None  # the model, where the caller has it loaded already
+
+    @cached_property
+    def model(self) -> Embedder | ModelError:
+        """The embedding model, or why it cannot be loaded."""
+        if self.loaded is not None:
+            return self.loaded
+        try:
+            return load_embedder(self.settings.embedding_model)
+        except ModelError as error:
+            return error
 
     @cached_property
     def exclusions(self) -> Exclusions:
