@@ -132,6 +132,8 @@ async def test_145_a_development_origin_is_let_in_only_when_named_exactly(
     assert await outside(lambda: upgraded(bridge, Origin="http://127.0.0.1:5173")) == 101
     assert await outside(lambda: upgraded(bridge, Origin="http://127.0.0.1:5174")) == 403
     assert await outside(lambda: upgraded(bridge, Origin=OBSIDIAN)) == 101
+    _, _, said = await outside(lambda: post(bridge, call("doctor/run")))
+    assert "http://127.0.0.1:5173" in said["result"]["findings"][0]["finding"]
     await bridge.stop()
     for wild in ("*", "null", "http://*", "obsidian.md"):
         with pytest.raises(UsageError, match="not an origin"):

@@ -20,7 +20,7 @@ from bridge_fakes import FakeEngine
 from sidelight.bridge import client as client_module
 from sidelight.bridge import discovery
 from sidelight.bridge import server as server_module
-from sidelight.bridge.client import BridgeClient, connect
+from sidelight.bridge.client import BridgeClient, connect, retire
 from sidelight.bridge.server import BridgeServer
 from sidelight.config import Places, open_vault, places_for
 from sidelight.errors import AccessError, BridgeError, NotFoundError, UsageError
@@ -140,6 +140,21 @@ def test_a_daemon_that_stops_meanwhile_is_an_error_with_a_remedy(places: Places)
     bridge.stop()
     with pytest.raises(BridgeError, match="sidelight serve"):
         client.call("index/status")
+
+
+def test_152_an_old_daemon_can_be_retired(places: Places) -> None:
+    bridge = Running(FakeEngine(places.vault), places)
+    found = discovery.read(places)
+    assert found is not None
+    leaving = threading.Thread(
+        target=lambda: (bridge.wait(bridge.server.finished()), bridge.stop())
+    )
+    leaving.start()
+    assert retire({**found, "token": "wrong"}, 1) is False
+    assert discovery.answers_health(found["port"])
+    assert retire(found) is True
+    leaving.join()
+    assert retire(found) is True  # it has gone already
 
 
 def test_a_late_answer_is_given_up(running: Running) -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import http.client
 import itertools
 import json
+import time
 from collections.abc import Mapping
 from typing import Any
 
@@ -18,7 +19,7 @@ from sidelight.bridge.messages import error_from
 from sidelight.bridge.protocol import JSONRPC, Discovery
 from sidelight.bridge.wire import encode
 from sidelight.config import PROTOCOL, Places
-from sidelight.errors import BridgeError
+from sidelight.errors import BridgeError, SidelightError
 
 CONNECT_S = 2.0
 BUSY_S = 20.0  # a daemon that loads its model answers nobody for some seconds
@@ -43,6 +44,27 @@ def connect(places: Places) -> BridgeClient | None:
         raise BridgeError(*_mismatch(found))
     client = BridgeClient(found)
     return client if client.is_welcome() else None
+
+
+def retire(found: Discovery, timeout_s: float = 20.0) -> bool:
+    """Asks a daemon to leave, whatever its version, and waits until its port is silent.
+
+    Returns:
+        Whether it has gone.
+    """
+    client = BridgeClient(found)
+    try:
+        client.call("daemon/stop", timeout=timeout_s)
+    except SidelightError:
+        return not discovery.answers_health(found["port"])
+    finally:
+        client.close()
+    until = time.monotonic() + timeout_s
+    while discovery.answers_health(found["port"]):
+        if time.monotonic() > until:
+            return False
+        time.sleep(0.05)
+    return True
 
 
 def _mismatch(found: Discovery) -> tuple[str, str]:

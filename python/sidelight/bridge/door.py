@@ -35,6 +35,9 @@ class Door:
     Args:
         token: what a client must know.
         allow_origins: further exact origins (development only).
+
+    Attributes:
+        extra_origins: those, for `doctor` to show.
     """
 
     def __init__(self, token: str, allow_origins: Sequence[str] = ()) -> None:
@@ -44,6 +47,7 @@ class Door:
                     f"'{origin}' is not an origin.",
                     "Give it exactly, for example http://127.0.0.1:5173; there are no wildcards.",
                 )
+        self.extra_origins = tuple(allow_origins)
         self._token = token.encode()
         self._origins = frozenset({OBSIDIAN_ORIGIN, *allow_origins})
         self._hosts: frozenset[str] = frozenset()

@@ -1,4 +1,4 @@
-"""Where does blocking work run? Two small pools of threads, so that queries never wait for bulk.
+"""Where does blocking work run? Small pools of threads, so that queries never wait for bulk.
 
 Knows no method and no message.
 """
@@ -12,7 +12,10 @@ from typing import TypeVar
 
 from sidelight.bridge.protocol import Lane
 
-QUERY_THREADS = 4  # the work releases the interpreter's lock in LanceDB, ONNX and file reads
+QUERY_THREADS = 4  # file reads and look-ups
+# Searches share the interpreter's lock: more of them at once would only make each slower, while
+# one that waits and is replaced by a newer one costs nothing.
+SEARCH_THREADS = 2
 BULK_THREADS = 2
 CLOSE_S = 5.0  # cancelled work stops at its next stage boundary, well before that
 
@@ -25,6 +28,7 @@ class Lanes:
     def __init__(self) -> None:
         self._pools = {
             Lane.QUERY: ThreadPoolExecutor(QUERY_THREADS, "bridge-query"),
+            Lane.SEARCH: ThreadPoolExecutor(SEARCH_THREADS, "bridge-search"),
             Lane.BULK: ThreadPoolExecutor(BULK_THREADS, "bridge-bulk"),
         }
 

@@ -176,9 +176,21 @@ class Methods:
         """`doctor/run`."""
         findings: list[Any] = [
             {"check": f.check, "severity": f.severity, "finding": f.finding, "remedy": f.remedy}
-            for f in self._doctor()
+            for f in (*self._doctor(), *self._loosened())
         ]
         return {"findings": findings}
+
+    def _loosened(self) -> list[types.Finding]:
+        """What this daemon was told to let in besides Obsidian."""
+        return [
+            types.Finding(
+                "bridge-origins",
+                "warning",
+                f"Web pages of {origin} may connect with the token.",
+                "Start the daemon without --allow-origin.",
+            )
+            for origin in self._door.extra_origins
+        ]
 
     def status(self, params: dict[str, Any], call: Call) -> protocol.IndexStatus:
         """`index/status`."""

@@ -33,7 +33,7 @@ log = logging.getLogger("sidelight.bridge")
 HEARTBEAT_S = 20.0  # a peer that answers no ping is gone after half as long again
 SEND_S = 10.0  # one message must leave within it
 NEWS_S = 0.1  # at most ten reports of progress a second
-MAX_TASKS = MAX_IN_FLIGHT + 2 * MAX_QUEUED  # what both full queues hold
+MAX_TASKS = MAX_IN_FLIGHT + 3 * MAX_QUEUED  # what full queues of the three lanes hold
 LINGER_S = 5.0  # what still runs for a client that has gone
 _REASONS = {
     CloseCode.GOING_AWAY: "the daemon stops",

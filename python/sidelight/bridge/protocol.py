@@ -548,7 +548,8 @@ class Lane(StrEnum):
     """How a method is carried out."""
 
     LOOP = "loop"  # at once, no work
-    QUERY = "query"  # someone waits for it
+    QUERY = "query"  # someone waits for it, and it is short
+    SEARCH = "search"  # someone waits for it, and it computes
     BULK = "bulk"  # may take long; queries go first
 
 
@@ -576,7 +577,7 @@ METHODS: tuple[MethodSpec, ...] = (
         "query/search",
         SearchParams,
         SearchResult,
-        Lane.QUERY,
+        Lane.SEARCH,
         "Searches. A newer search of the same connection cancels the older one.",
         newest_only=True,
     ),
@@ -584,7 +585,7 @@ METHODS: tuple[MethodSpec, ...] = (
         "query/related",
         RelatedParams,
         SearchResult,
-        Lane.QUERY,
+        Lane.SEARCH,
         "Passages related to the active note or section, itself left out.",
     ),
     MethodSpec(

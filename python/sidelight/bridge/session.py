@@ -23,6 +23,7 @@ from sidelight.bridge.protocol import (
 )
 
 _SERIAL = itertools.count(1)
+_ORDER = (Lane.QUERY, Lane.SEARCH, Lane.BULK)  # who comes first when a slot is free
 
 
 class Call:
@@ -120,11 +121,8 @@ class Slots:
     """How many requests of a connection run, and who comes next."""
 
     def __init__(self) -> None:
-        self._running = {Lane.QUERY: 0, Lane.BULK: 0}
-        self._waiting: dict[Lane, deque[asyncio.Future[None]]] = {
-            Lane.QUERY: deque(),
-            Lane.BULK: deque(),
-        }
+        self._running = dict.fromkeys(_ORDER, 0)
+        self._waiting: dict[Lane, deque[asyncio.Future[None]]] = {lane: deque() for lane in _ORDER}
 
     def waiting(self, lane: Lane) -> int:
         """Requests of a lane that have no slot yet."""
@@ -154,7 +152,7 @@ class Slots:
     def release(self, lane: Lane) -> None:
         """Gives a slot back and wakes whoever is next."""
         self._running[lane] -= 1
-        for waiting_lane in (Lane.QUERY, Lane.BULK):
+        for waiting_lane in _ORDER:
             waiting = self._waiting[waiting_lane]
             while waiting and self._fits(waiting_lane):
                 turn = waiting.popleft()
