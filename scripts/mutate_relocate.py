@@ -25,7 +25,7 @@ TESTS = [
     "tests/unit/test_cite_files.py",
     "tests/properties/test_relocate_edits.py",
 ]
-CITE, RULES = "query/cite.py", "vault/relocate.py"
+CITE, KINDS, RULES = "query/cite.py", "vault/relocate.py", "vault/run_rules.py"
 PIECES, RUNS, RATIO = "vault/pieces.py", "vault/similar_run.py", "vault/similarity.py"
 
 
@@ -48,7 +48,7 @@ MUTATIONS = [
     ),
     Mutation(
         "1: of several renamed files the first",
-        RULES,
+        KINDS,
         "paths[0] if len(paths) == 1 else None",
         "paths[0] if paths else None",
     ),
@@ -217,20 +217,20 @@ MUTATIONS = [
         "self.open_start = old.columns[self.first][0] < passage.columns[0]",
         "self.open_start = False",
     ),
-    Mutation("properties: the key alone", RULES, "    if not _alike(*values):", "    if False:"),
+    Mutation("properties: the key alone", KINDS, "    if not _alike(*values):", "    if False:"),
     Mutation(
         "properties: values as Python compares them",
-        RULES,
+        KINDS,
         "    if type(old) is not type(new):\n        return False",
         "    if old == new:\n        return True",
     ),
     Mutation(
         "cards: a twin is taken for the card",
-        RULES,
+        KINDS,
         "if len(holders) == sum(map(holds, before.canvas_nodes)) == 1:",
         "if holders:",
     ),
-    Mutation("cards: only by id", RULES, "    if holders:", "    if False:"),
+    Mutation("cards: only by id", KINDS, "    if holders:", "    if False:"),
 ]
 
 

@@ -15,7 +15,8 @@ from sidelight.types import Citation, Match, Note, Passage, PassageKind, heading
 from sidelight.vault.chunker import chunk_note
 from sidelight.vault.markdown import parse_note
 from sidelight.vault.pieces import Text
-from sidelight.vault.relocate import MIN_LETTERS, letters, relocate_lines, relocate_property
+from sidelight.vault.relocate import relocate_lines, relocate_property
+from sidelight.vault.run_rules import MIN_LETTERS, letters
 
 n = citation_rules.n
 

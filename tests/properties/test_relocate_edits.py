@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import difflib
+import random
 import unicodedata
 
 import pytest
 from citation_judge import Tally, compared_with_rules, judge_scripts
 from edited_canvas import judge_canvases
+from edited_note import EditedNote, Line, Unit
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from sidelight.types import heading_path_at
+from sidelight.vault.markdown import parse_note
 from sidelight.vault.pieces import Text, normalise, sentences
 from sidelight.vault.similarity import matched, ratio
 
@@ -157,3 +161,23 @@ def test_a_run_of_sentences_is_found_by_its_text(lines: list[str], data: st.Data
     last = data.draw(st.integers(first, len(pieces.norms) - 1))
     wanted = pieces.text(first, last)
     assert (first, last) in [(span.first, span.last) for span in pieces.find(wanted)]
+
+
+def test_heading_paths_are_the_parsers_whether_it_was_asked_or_not() -> None:
+    asked = 0
+    for seed in range(400):
+        rng = random.Random(seed)
+        note = EditedNote.random(rng, rng.randint(2, 20))
+        if seed % 2:  # without what makes the resolver ask the parser
+            note.lines = [line for line in note.lines if "`" not in line.text]
+            heads = ["# A #", "##", "#no", "## 二 #二", "### c ###  ", "#\tx", "####### seven"]
+            note.lines.insert(rng.randint(0, len(note.lines)), Line((Unit(rng.choice(heads)),)))
+        parsed = parse_note("Note.md", note.data())
+        calls: list[int] = []
+        text = Text.read(note.data(), lambda p=parsed, c=calls: (c.append(1), p)[1])
+        for number, line in enumerate(parsed.lines, 1):
+            if normalise(line) and number >= parsed.frontmatter.body_start_line:
+                expected = tuple(map(normalise, heading_path_at(parsed.blocks, number)))
+                assert text.path_at(number) == expected, (number, parsed.lines)
+        asked += bool(calls)
+    assert 50 < asked < 350

@@ -27,6 +27,12 @@ _CLAUSE_END = re.compile(r"[,;:}|)](?=.)|[，、：）]|\s(?=\S)")
 # Everything `str.split` takes for white space, but the line feed.
 _SPACES = [chr(code) for code in range(0x3001) if chr(code).isspace() and code not in (0x0A, 0x20)]
 _ASCII_SPACES = [space for space in _SPACES if space.isascii()]
+# What may hide a heading from a look at line starts, or be one without "#": code, HTML,
+# comments, maths, link definitions and footnotes, underlines; and headings that are indented.
+_HIDING = re.compile(
+    r"```|~~~|<|%%|\$\$|\]:|^[ \t]+#{1,6}(?:[ \t]|$)|\S.*\n {0,3}(?:=+|-+)[ \t]*$", re.MULTILINE
+)
+_HEADING = re.compile(r"(#{1,6})(|[ \t]+.*?)(?:[ \t]+#+)?[ \t]*")
 # A longer sentence is no prose (minified code, data): its clauses are the pieces.
 _LONG_SENTENCE = 240
 
@@ -166,6 +172,15 @@ class Pieces:
                 runs.append(Span(first, last, at))
         return runs
 
+    def line_of_only(self, wanted: str) -> int | None:
+        """The body line that holds a text which stands nowhere else in the note."""
+        at = self.joined.find(wanted) if wanted else -1
+        if at < 0 or self.joined.find(wanted, at + 1) >= 0:
+            return None
+        piece = bisect_right(self.starts, at) - 1
+        within = piece >= self.body and at + len(wanted) <= self.end(piece)
+        return self.lines[piece] if within else None
+
     def _at_starts(self, wanted: str) -> Iterator[int]:
         joined, starts = self.joined, self.starts
         for piece in range(self.body, len(starts)):
@@ -201,7 +216,9 @@ class Text:
     Args:
         lines: the note's lines, without endings.
         body_start_line: the first line after the frontmatter.
-        blocks: gives the root-level blocks; called only where a heading path matters.
+        blocks: gives the root-level blocks; called only where a heading path matters and
+            cannot be seen without parsing.
+        parsed: the blocks are there already.
     """
 
     def __init__(
@@ -209,15 +226,17 @@ class Text:
         lines: Sequence[str],
         body_start_line: int,
         blocks: Callable[[], Sequence[Block]],
+        parsed: bool = False,
     ) -> None:
         self.raw = lines
+        self._parsed = parsed
         self._body_start_line = body_start_line
         self._blocks = blocks
 
     @classmethod
     def of(cls, note: Note) -> Text:
         """The text of a parsed note."""
-        return cls(note.lines, note.frontmatter.body_start_line, lambda: note.blocks)
+        return cls(note.lines, note.frontmatter.body_start_line, lambda: note.blocks, parsed=True)
 
     @classmethod
     def read(cls, data: bytes, note: Callable[[], Note]) -> Text:
@@ -251,16 +270,24 @@ class Text:
                 apart.append(True)
         return Pieces(norms, numbers, columns, self._body_start_line, apart)
 
+    def _headings(self) -> Iterator[tuple[int, tuple[str, ...]]]:
+        """First lines of stretches under one heading path, with the path as written."""
+        if not self._parsed and not _HIDING.search("\n".join(self.raw)):
+            yield from _plain_headings(self.raw, self._body_start_line)
+            return
+        last: tuple[str, ...] | None = None
+        for block in self._blocks():
+            if block.heading_path != last:
+                last = block.heading_path
+                yield block.start_line, last
+
     @cached_property
     def _outline(self) -> tuple[list[int], list[tuple[str, ...]]]:
         starts: list[int] = []
         paths: list[tuple[str, ...]] = []
-        raw: tuple[str, ...] | None = None
-        for block in self._blocks():
-            if block.heading_path != raw:
-                raw = block.heading_path
-                starts.append(block.start_line)
-                paths.append(normalise_path(raw))
+        for line, path in self._headings():
+            starts.append(line)
+            paths.append(normalise_path(path))
         return starts, paths
 
     def path_at(self, line: int) -> tuple[str, ...]:
@@ -279,6 +306,21 @@ class Text:
             np.searchsorted(starts, pieces.lines, "right")
         ]
         return matched
+
+
+def _plain_headings(
+    lines: Sequence[str], body_start_line: int
+) -> Iterator[tuple[int, tuple[str, ...]]]:
+    """The headings of a note in which nothing can hide one or look like one."""
+    open_headings: list[tuple[int, str]] = []
+    for number, line in enumerate(lines[body_start_line - 1 :], body_start_line):
+        if line[:1] != "#" or not (found := _HEADING.fullmatch(line)):
+            continue
+        level = len(found[1])
+        while open_headings and open_headings[-1][0] >= level:
+            open_headings.pop()
+        open_headings.append((level, found[2].strip()))
+        yield number, tuple(text for _, text in open_headings)
 
 
 def sentences(line: str) -> Iterator[tuple[int, int]]:

@@ -6,9 +6,8 @@ business of `query/cite.py`). Every rule prefers no answer to a wrong one. Pure.
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -24,30 +23,10 @@ from sidelight.types import (
     Property,
 )
 from sidelight.vault.lines import split_lines
-from sidelight.vault.pieces import Pieces, Span, Text, normalise, normalise_path, raw_columns
-from sidelight.vault.similar_run import THRESHOLD, Mask, Run, TooManyError, similar_places
+from sidelight.vault.pieces import Pieces, Text, normalise
+from sidelight.vault.run_rules import MIN_LETTERS, Found, Lost, Sought, exact_at, find_run, letters
+from sidelight.vault.similar_run import THRESHOLD
 from sidelight.vault.similarity import ratio
-
-# A text of fewer letters and digits is like too many others to be found by likeness.
-MIN_LETTERS = 6
-
-
-@dataclass(frozen=True, slots=True)
-class Found:
-    """A run of pieces that is the passage."""
-
-    first: int
-    last: int
-    match: Match
-    why: str
-    at: int = 0  # of an exact match: where it starts in `Pieces.joined`
-
-
-@dataclass(frozen=True, slots=True)
-class Lost:
-    """Why there is no such run."""
-
-    why: str
 
 
 def relocate(before: Note, passage: Passage, after: Note) -> Citation:
@@ -94,10 +73,12 @@ def relocate_lines(before: Text, passage: Passage, after: Text) -> Citation:
     """Rules 3 to 5 for whole lines, and for part of a long line with sentences for lines."""
     if passage.start_line is None or passage.end_line is None:
         return unresolvable(passage, "the index kept no lines of it")
+    if passage.columns is not None and (sole := _sole_part(before, passage, after)):
+        return sole
     by_sentence = passage.columns is not None
     old = before.by_sentence if by_sentence else before.by_line
     new = after.by_sentence if by_sentence else after.by_line
-    sought = _Sought(passage, old)
+    sought = Sought(passage, old)
     outcome = find_run(
         sought,
         new,
@@ -105,209 +86,48 @@ def relocate_lines(before: Text, passage: Passage, after: Text) -> Citation:
         lambda piece: after.path_at(new.lines[piece]),
         lambda: after.under(sought.path, new),
     )
+    return _line_citation(sought, passage, outcome, new, after.raw)
+
+
+def _line_citation(
+    sought: Sought,
+    passage: Passage,
+    outcome: Found | Lost,
+    new: Pieces,
+    raw: Sequence[str],
+    above: int = 0,
+) -> Citation:
+    """The outcome as a citation; `above` lines stand before the first of `raw`."""
     if isinstance(outcome, Lost):
         return unresolvable(passage, outcome.why)
     start, end = new.lines[outcome.first], new.lines[outcome.last]
     columns = None
-    text = "\n".join(after.raw[start - 1 : end])
+    text = "\n".join(raw[start - 1 : end])
     if new.columns is not None and start == end:
         columns = sought.columns(new, outcome, text)
         text = text[slice(*columns)]
-    return _changed(passage, outcome.match, outcome.why, (start, end), columns, text=text)
+    lines = (start + above, end + above)
+    return _changed(passage, outcome.match, outcome.why, lines, columns, text=text)
 
 
-class _Sought:
-    """A passage beside the pieces of the note it was indexed from."""
+def _sole_part(before: Text, passage: Passage, after: Text) -> Citation | None:
+    """Part of a line whose words stand once in the note, then and now: only its line is read.
 
-    def __init__(self, passage: Passage, old: Pieces) -> None:
-        self.old = old
-        self.text = normalise(passage.text)
-        self.path = normalise_path(passage.heading_path)
-        lines = (passage.start_line or 1, passage.end_line or len(old.lines))
-        self.first, self.last = old.covering(lines, passage.columns)
-        self.extent = lines[1] - lines[0] + 1
-        self.open_start = self.open_end = False
-        if passage.columns is not None and self.first <= self.last and old.columns is not None:
-            # Cut at a size limit, it need not begin and end where sentences do.
-            self.extent = self.last - self.first + 1
-            self.open_start = old.columns[self.first][0] < passage.columns[0]
-            self.open_end = old.columns[self.last][1] > passage.columns[1]
-
-    def find(self, pieces: Pieces) -> list[Span]:
-        """Rule 4's candidates."""
-        return pieces.find(self.text, self.open_start, self.open_end)
-
-    def columns(self, pieces: Pieces, found: Found, line: str) -> tuple[int, int]:
-        """The columns of a run on its one line; inside its pieces where the passage was cut."""
-        assert pieces.columns is not None  # only asked for sentences
-        start, end = pieces.columns[found.first][0], pieces.columns[found.last][1]
-        if found.match is Match.EXACT and (self.open_start or self.open_end):
-            skipped = found.at - pieces.starts[found.first]
-            start, end = raw_columns(line, start, end, skipped, len(self.text))
-        return start, end
-
-    def unaccounted(self, pieces: Pieces) -> list[bool]:
-        """Rule 5: the body pieces that were not there, outside the passage, before.
-
-        Blank lines are no pieces, so they neither count as neighbours nor break a run.
-        """
-        norms = self.old.norms
-        inside = set(norms[self.first : self.last + 1])
-        accounted = {*norms[: self.first], *norms[self.last + 1 :]} - inside
-        free = [norm not in accounted for norm in pieces.norms]
-        free[: pieces.body] = [False] * pieces.body
-        return free
-
-    def vanished(self, pieces: Pieces) -> list[bool]:
-        """The body pieces outside the passage that were there before and no more."""
-        then, now = Counter(self.old.norms), Counter(pieces.norms)
-        gone = {norm for norm, count in then.items() if now[norm] < count}
-        return self._outside([norm in gone for norm in self.old.norms])
-
-    def outside(self) -> list[bool]:
-        """The body pieces before and after the passage, as indexed."""
-        return self._outside([True] * len(self.old.norms))
-
-    def _outside(self, flags: list[bool]) -> list[bool]:
-        flags[: self.old.body] = [False] * self.old.body
-        flags[self.first : self.last + 1] = [False] * (self.last + 1 - self.first)
-        return flags
-
-
-_PathOf = Callable[[int], tuple[str, ...]]
-
-
-def find_run(
-    sought: _Sought,
-    new: Pieces,
-    old_path: _PathOf,
-    new_path: _PathOf,
-    own: Callable[[], Mask],
-) -> Found | Lost:
-    """Rules 4 and 5 on any pieces.
-
-    Args:
-        sought: the passage.
-        new: the pieces of the note as it is now.
-        old_path: normalised heading path of a piece as indexed; asked only if it matters.
-        new_path: the same of a piece as it is now.
-        own: for every piece of `new`, whether its path is the passage's.
+    The general way gives the same, but cuts every line of both notes into sentences.
     """
-    if not sought.text:
-        return Lost("the passage has no text")
-    if candidates := sought.find(new):
-        return _choose_exact(sought, candidates, new, old_path, new_path)
-    return _choose_similar(sought, new, own)
-
-
-def _choose_exact(
-    sought: _Sought,
-    candidates: list[Span],
-    new: Pieces,
-    old_path: _PathOf,
-    new_path: _PathOf,
-) -> Found | Lost:
-    """Rule 4: the same text; of several the one under the same heading, with the same ordinal."""
-    known = sought.find(sought.old)
-    here = [span for span in known if (span.first, span.last) == (sought.first, sought.last)]
-    if len(here) != 1:
-        return Lost("the index does not hold the passage, once, where it says")
-    cited = here[0]
-    if len(known) == len(candidates) == 1:  # the general case below, without heading paths
-        return _exact(candidates[0], "the text is found once")
-    own = [span for span in candidates if new_path(span.first) == sought.path]
-    if own:
-        known_own = [span for span in known if old_path(span.first) == sought.path]
-        if len(own) != len(known_own) or cited not in known_own:
-            return Lost("the number of copies under its heading has changed")
-        return _exact(own[known_own.index(cited)], "the text is found under its heading")
-    others = [span for span in known if span != cited]
-    taken = {old_path(span.first) for span in others}
-    left = [span for span in candidates if new_path(span.first) not in taken]
-    if len(left) != 1:
-        return Lost("the text is found, but it may be another copy")
-    then = Counter(old_path(span.first) for span in known)
-    now = Counter(new_path(span.first) for span in candidates)
-    vanished = [span for span in others if now[old_path(span.first)] < then[old_path(span.first)]]
-    if vanished and not _stands_like(cited, vanished, sought.old, left[0], new):
-        return Lost("the text is found, but another copy has vanished")
-    return _exact(left[0], "the only copy that was not there before")
-
-
-def _exact(span: Span, why: str) -> Found:
-    return Found(span.first, span.last, Match.EXACT, why, span.at)
-
-
-def _stands_like(
-    cited: Span,
-    vanished: list[Span],
-    old: Pieces,
-    candidate: Span,
-    new: Pieces,
-) -> bool:
-    """Whether a copy stands between the neighbours of the cited one, and of no other.
-
-    Rule 4 alone would take the last copy left for the cited one, whichever of them it is.
-    """
-    here = new.neighbours(candidate.first, candidate.last)
-    return here == old.neighbours(cited.first, cited.last) and all(
-        here != old.neighbours(other.first, other.last) for other in vanished
-    )
-
-
-def _choose_similar(sought: _Sought, new: Pieces, own: Callable[[], Mask]) -> Found | Lost:
-    """Rule 5: the most similar text, if no other place is similar too."""
-    if letters(sought.text) < MIN_LETTERS:
-        return Lost("the text is gone, and too short to be found by likeness")
-    try:
-        places = similar_places(
-            sought.text, new, sought.unaccounted(new), 2 * sought.extent + 2, own
-        )
-        outcome = _one_place(places, own)
-        if isinstance(outcome, Found) and _is_another(outcome, places, sought, new):
-            return Lost("what is like the passage is more like another text that changed too")
-    except TooManyError:
-        return Lost("too many lines are like the passage")
-    return outcome
-
-
-def _one_place(places: list[Run], own: Callable[[], Mask]) -> Found | Lost:
-    if not places:
-        return Lost("nothing is like the passage")
-    if len(places) == 1:
-        return Found(places[0].first, places[0].last, Match.SIMILAR, "the text has changed")
-    under = own()
-    mine = [place for place in places if under[place.first]]
-    if len(mine) != 1:
-        return Lost("several places are like the passage")
-    why = "the text has changed; the only like it under its heading"
-    return Found(mine[0].first, mine[0].last, Match.SIMILAR, why)
-
-
-def _is_another(found: Found, places: list[Run], sought: _Sought, new: Pieces) -> bool:
-    """Whether something outside the passage is at least as like the place found.
-
-    Rule 5 alone would take the edited twin of a deleted passage for the passage. Texts that are
-    still there count only where the place found has neither neighbour of the passage.
-    """
-    pairs = zip(
-        sought.old.neighbours(sought.first, sought.last),
-        new.neighbours(found.first, found.last),
-        strict=True,
-    )
-    anchored = any(was and was == now for was, now in pairs)
-    text = new.text(found.first, found.last)
-    limit = 2 * new.extent(found.first, found.last) + 2
-    free = sought.vanished(new) if anchored else sought.outside()
-    nowhere = np.zeros(len(sought.old.norms), dtype=bool)
-    rivals = similar_places(text, sought.old, free, limit, lambda: nowhere)
-    score = next(p.score for p in places if (p.first, p.last) == (found.first, found.last))
-    return bool(rivals) and rivals[0].score >= score
-
-
-def letters(text: str) -> int:
-    """Letters and digits of a text, of any script."""
-    return sum(map(str.isalnum, text))
+    text, start = normalise(passage.text), passage.start_line or 1
+    line = after.by_line.line_of_only(text)
+    if line is None or before.by_line.line_of_only(text) != start:
+        return None
+    old, new = before.raw[start - 1 : start], after.raw[line - 1 : line]
+    pieces = Text(new, 1, tuple).by_sentence
+    alone = replace(passage, start_line=1, end_line=1)
+    sought = Sought(alone, Text(old, 1, tuple).by_sentence)
+    spans = sought.find(pieces)
+    if len(spans) != 1 or len(sought.find(sought.old)) != 1:
+        return None
+    found = exact_at(spans[0], "the text is found once")
+    return _line_citation(sought, passage, found, pieces, new, line - 1)
 
 
 # --------------------------------------------------------------------------- properties
@@ -384,13 +204,13 @@ def relocate_node(before: Note, passage: Passage, after: Note) -> Citation:
     return _in_card(sought, passage, same)
 
 
-def _sought_in_card(card: CanvasNode, passage: Passage) -> _Sought:
+def _sought_in_card(card: CanvasNode, passage: Passage) -> Sought:
     """The passage beside its card: all its lines, or sentences of a card that was cut.
 
     The columns of a part count from the start of the card, as if it were one line.
     """
     end = 1 if passage.columns is not None else len(split_lines(card.text))
-    return _Sought(replace(passage, start_line=1, end_line=end), _card_pieces(passage, card))
+    return Sought(replace(passage, start_line=1, end_line=end), _card_pieces(passage, card))
 
 
 def _card_pieces(passage: Passage, card: CanvasNode) -> Pieces:
@@ -399,7 +219,7 @@ def _card_pieces(passage: Passage, card: CanvasNode) -> Pieces:
     return Text([card.text], 1, tuple).by_sentence
 
 
-def _in_card(sought: _Sought, passage: Passage, card: CanvasNode) -> Citation:
+def _in_card(sought: Sought, passage: Passage, card: CanvasNode) -> Citation:
     pieces = _card_pieces(passage, card)
     everywhere = np.ones(len(pieces.norms), dtype=bool)
     outcome = find_run(
