@@ -129,8 +129,8 @@ MUTATIONS = [
     Mutation(
         "4: a vanished copy does not matter",
         RULES,
-        "if vanished and not _stands_like",
-        "if False and not _stands_like",
+        "if vanished and (moved or",
+        "if False and (moved or",
     ),
     Mutation(
         "4: no exact search", RULES, "if candidates := sought.find(new):", "if candidates := []:"

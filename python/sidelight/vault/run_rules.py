@@ -152,7 +152,8 @@ def _choose_exact(
     then = Counter(old_path(span.first) for span in known)
     now = Counter(new_path(span.first) for span in candidates)
     vanished = [span for span in others if now[old_path(span.first)] < then[old_path(span.first)]]
-    if vanished and not _stands_like(cited, vanished, sought.old, left[0], new):
+    moved = any(now[path] > then[path] for path in taken)
+    if vanished and (moved or not _stands_like(cited, vanished, sought.old, left[0], new)):
         return Lost("the text is found, but another copy has vanished")
     return exact_at(left[0], "the only copy that was not there before")
 
