@@ -98,6 +98,12 @@ def serve(
 
     options = ServeOptions(vault, port, data_dir, log_level, allow_origin, exit_with_clients)
     serve(options, announce)
+    # Everything is put away. Threads of native code (a model that is being loaded, LanceDB's
+    # runtime) may still run, and abort the process if the interpreter is taken down under them.
+    logging.shutdown()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(0)
 
 
 @commands.command()
@@ -189,7 +195,9 @@ def calibrate(
         if not dry_run:
             save(engine.places.calibration, fitted)
     print(
-        show.as_json(fitted.report_json()) if as_json else render_calibration(fitted, dry_run=dry_run)
+        show.as_json(fitted.report_json())
+        if as_json
+        else render_calibration(fitted, dry_run=dry_run)
     )
 
 

@@ -6,6 +6,7 @@ version is made anew from the files.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
@@ -69,11 +70,25 @@ LIGHT_NOTE = [f.name for f in NOTES if f.name != "snapshot"]
 
 
 def chunk_row(row: dict[str, Any], codes: NDArray[np.int32]) -> ChunkRow:
-    """A chunk of a table row (or of `_chunk_values`) and the codes of its terms, in order."""
-    # Terms are stored sorted: equal ones are neighbours, so frequencies are run lengths.
-    length = len(codes) if row["searchable"] else 0
+    """A chunk of a table row; `codes` are those of its terms, with repeats.
+
+    Terms are stored sorted: equal ones are neighbours, so frequencies are run lengths.
+    """
     starts = np.flatnonzero(np.concatenate([[True], codes[1:] != codes[:-1]]))
     counts = np.diff(np.concatenate([starts, [len(codes)]]))
+    return _chunk_row(row, codes[starts], counts)
+
+
+def from_draft(draft: ChunkDraft, catalog: Catalog) -> ChunkRow:
+    """The chunk of a draft, as it would be read back."""
+    counts = Counter(draft.terms or ("",))
+    codes = np.fromiter(map(catalog.vocabulary.code, counts), np.int32, len(counts))
+    return _chunk_row(
+        _chunk_values(draft), codes, np.fromiter(counts.values(), np.int32, len(counts))
+    )
+
+
+def _chunk_row(row: dict[str, Any], codes: NDArray[Any], counts: NDArray[Any]) -> ChunkRow:
     return ChunkRow(
         chunk_id=row["chunk_id"],
         path=row["path"],
@@ -89,16 +104,10 @@ def chunk_row(row: dict[str, Any], codes: NDArray[np.int32]) -> ChunkRow:
         language=row["language"],
         embed_hash=row["embed_hash"],
         text_hash=row["text_hash"],
-        length=length,
-        codes=codes[starts].astype(np.int32),
+        length=int(counts.sum()) if row["searchable"] else 0,
+        codes=codes.astype(np.int32),
         counts=counts.astype(np.int32),
     )
-
-
-def from_draft(draft: ChunkDraft, catalog: Catalog) -> ChunkRow:
-    """The chunk of a draft, as it would be read back."""
-    codes = np.array([catalog.vocabulary.code(t) for t in draft.terms or ("",)], np.int32)
-    return chunk_row(_chunk_values(draft), codes)
 
 
 def _chunk_values(draft: ChunkDraft) -> dict[str, Any]:
