@@ -355,9 +355,13 @@ class Engine:
         )
 
     def failed_notes(self) -> list[NoteState]:
-        """Notes that could not be indexed, or not as a whole, by path."""
+        """Notes that could not be indexed, by path, each with its reason.
+
+        What is wrong in notes that were indexed as far as they could be read stands in
+        `note_status`.
+        """
         with self._catalog.lock:
-            paths = [p for p, n in self._catalog.notes.items() if n.error or n.problems]
+            paths = [p for p, n in self._catalog.notes.items() if n.error]
         states = [self.note_status(path) for path in sorted(paths)]
         waiting = [
             NoteState(p, False, 0, 0, None, "its content lies in the cloud only", (), None)

@@ -329,7 +329,8 @@ def test_unreadable_notes_are_listed_and_the_others_indexed(
     failed = {state.path: state for state in engine.failed_notes()}
     assert failed["huge.md"].error is not None
     assert "1 MB" in failed["huge.md"].error
-    assert {p.code for p in failed["latin.md"].problems}
+    assert "latin.md" not in failed, "it is indexed as far as it can be read"
+    assert {p.code for p in engine.note_status("latin.md").problems} == {"bytes-undecodable"}
     assert paths(search(engine, "拿铁"))[0] == "日记/小票.md"
     assert paths(search(engine, "marmalade"))[0] == "latin.md"
 

@@ -206,7 +206,7 @@ def _result(index: Index, asked: Asked, rank: int, passage: CitedPassage, cited:
         title=passage.path.rpartition("/")[2].rpartition(".")[0],
         heading_path=chunk.heading_path,
         text=text,
-        snippet=snippet(text, asked.terms, asked.phrases),
+        snippet=snippet(_below_heading(text, chunk), asked.terms, asked.phrases),
         origin=Origin.LINKED if passage.linked else Origin.DIRECT,
         graph_provenance=_provenance(index, passage.linked, cited) if passage.linked else None,
         channels={name: candidate.hits.get(name) for name in CHANNELS},
@@ -215,6 +215,12 @@ def _result(index: Index, asked: Asked, rank: int, passage: CitedPassage, cited:
         evidence=candidate.evidence,
         citation=passage.citation,
     )
+
+
+def _below_heading(text: str, chunk: ChunkRow) -> str:
+    """The passage without its own heading, which every result shows beside the snippet."""
+    first, _, rest = text.partition("\n")
+    return rest if chunk.heading_path and first.startswith("#") and rest.strip() else text
 
 
 def _provenance(index: Index, linked: Linked, cited: Cited) -> GraphProvenance:
