@@ -50,7 +50,7 @@ def test_4_a_checkbox_does_not_glue_to_the_first_word() -> None:
 @pytest.mark.parametrize("query", ["拿铁", "生椰", "乌龙"])
 def test_any_two_characters_find_their_note_whatever_the_segmentation(query: str) -> None:
     assert BIGRAM_PREFIX + query in TERMS.index_terms("桂花乌龙生椰拿铁")
-    assert share(query, "桂花乌龙生椰拿铁") >= 0.6
+    assert share(query, "桂花乌龙生椰拿铁") >= 0.5
 
 
 def test_one_character_is_a_query() -> None:

@@ -10,6 +10,7 @@ highest idf). For coverage to be a sensible share in 0..1:
   holds anyway when it holds the word, weigh little; pairs across two words, which matter only
   where the segmentation errs, a little more.
 - function and question words weigh a tenth, in both languages, unless a query has no other.
+- a few Chinese characters alone may be any piece of a text: their pairs weigh as much as words.
 - parts of one identifier together weigh no more than a few words.
 
 Measured as BM25 on the shared sets (`scripts/experiment_terms.py`).
@@ -59,6 +60,8 @@ _PAIR_ALONE = 0.3  # Hangul, Thai, kana: no dictionary knows the words
 _CHAR_WORD = 0.5  # a word of one character
 _CHAR_IN_WORD = 0.1
 _STOP = 0.1
+_SHORT = 4  # Chinese characters in all: rather a piece of text than a question
+_SHARED = 0.5  # a word and its pair, in such a piece
 
 _Place = tuple[int, int]
 
@@ -66,7 +69,10 @@ _Place = tuple[int, int]
 def weigh_tokens(text: str, tokens: Sequence[Token], typing: bool) -> list[QueryTerm]:
     """Each term of a query once, with its weight, by first place."""
     weights = _Weights(tokens)
-    factor = _STOP if any(not weights.is_stop(token) for token in tokens) else 1.0
+    if len(text.strip()) <= _SHORT and CJK_RUN.fullmatch(text.strip()):
+        weights = _ShortWeights(tokens)
+    has_content = any(not weights.is_stop(token) for token in tokens)
+    factor = _STOP if has_content else 1.0
     best: dict[str, QueryTerm] = {}
     for token in tokens:
         weight = weights.of(token) * (factor if weights.is_stop(token) else 1.0)
@@ -172,6 +178,20 @@ class _Weights:
         if token.kind is TermKind.USER:
             return False
         return token.term in STOP_WORDS or _within(place, self._stops)
+
+
+class _ShortWeights(_Weights):
+    """Weights of a few Chinese characters: a substring as much as words, and all of it meant."""
+
+    def of(self, token: Token) -> float:
+        """See `_Weights`; words and pairs share."""
+        if token.kind in (TermKind.WORD, TermKind.BIGRAM):
+            return _SHARED
+        return super().of(token)
+
+    def is_stop(self, token: Token) -> bool:
+        """None is: who types so few characters means every one of them."""
+        return False
 
 
 def _is_canonical(term: str) -> bool:
