@@ -171,13 +171,26 @@ def cite(
     if live.content_hash is None:
         return unresolvable(passage, live.problem or "the file cannot be read")
     if live.holds(indexed_hash):
-        return _fresh(passage, live.content_hash)
+        return _with_wide(_fresh(passage, live.content_hash), live)
     indexed = live.indexed(indexed_hash, snapshot)
     if passage.kind is PassageKind.LINES:
         citation = relocate_lines(indexed.text, passage, live.text)
     else:
         citation = relocate(indexed.note, passage, live.note)
-    return replace(citation, file_hash=live.content_hash)
+    return _with_wide(replace(citation, file_hash=live.content_hash), live)
+
+
+def _with_wide(citation: Citation, live: LiveFile) -> Citation:
+    """Counts the characters beyond U+FFFF before a part of a line: only its line knows them."""
+    if citation.columns is None:
+        return citation
+    if citation.kind is PassageKind.CANVAS:
+        cards = (card.text for card in live.note.canvas_nodes if card.id == citation.node)
+        line = next(cards, "")
+    else:
+        line = "".join(live.text.raw[(citation.start_line or 1) - 1 : citation.start_line])
+    before = line[: citation.columns[0]]
+    return replace(citation, wide_before=sum(character > "\uffff" for character in before))
 
 
 def _fresh(passage: Passage, file_hash: str) -> Citation:
