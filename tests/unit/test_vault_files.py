@@ -35,6 +35,7 @@ def listed(vault: Path, settings: Settings | None = None) -> list[str]:
 def test_listing_is_sorted_and_leaves_out_hidden_names(tmp_path: Path) -> None:
     vault = fill(
         tmp_path,
+        "a.md",
         "b.md",
         "a/图.png",
         "a/甲.md",
@@ -43,7 +44,7 @@ def test_listing_is_sorted_and_leaves_out_hidden_names(tmp_path: Path) -> None:
         "a/.z.md",
         "B.base",
     )
-    assert listed(vault) == ["B.base", "a/图.png", "a/甲.md", "b.md"]
+    assert listed(vault) == ["B.base", "a.md", "a/图.png", "a/甲.md", "b.md"]
 
 
 def test_renamed_configuration_folder_is_hidden_too(tmp_path: Path) -> None:

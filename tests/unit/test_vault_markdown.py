@@ -316,6 +316,22 @@ def test_lines_that_give_no_event_are_paragraphs() -> None:
     ]
 
 
+def test_panic_of_the_markdown_parser_leaves_a_note_of_paragraphs(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    class PanicException(BaseException):
+        pass
+
+    def panic(text: str, data: bytes) -> None:
+        raise PanicException("index out of bounds")
+
+    monkeypatch.setattr("sidelight.vault.structure._read", panic)
+    parsed = note("---\ntitle: 题\n---\n# a\n\n[[b]] 文字\n")
+    assert codes(parsed) == ["markdown-unreadable"]
+    assert kinds(parsed) == [("yaml", 1, 3), ("paragraph", 4, 4), ("paragraph", 6, 6)]
+    assert [link.target for link in parsed.links] == ["b"]
+
+
 # ------------------------------------------------------------------------ canvases
 
 

@@ -15,9 +15,9 @@ _ITEM = re.compile(r"[ \t>]*(?:[-*+]|\d{1,9}[.)])(?:[ \t]|$)")
 _FENCE = re.compile(r"[ \t>]*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+)*(`{3,}|~{3,})")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Piece:
-    """Consecutive lines of one block, or part of one long line."""
+    """Consecutive lines of one block, or part of one long line; never changed once made."""
 
     block: Block
     first: int  # line

@@ -67,7 +67,7 @@ def _scan_folder(
 ) -> Iterator[FileEntry]:
     try:
         with os.scandir(folder) as listing:
-            entries = sorted(listing, key=lambda entry: entry.name)
+            entries = sorted(listing, key=_path_order)
     except OSError as error:
         report(prefix.rstrip("/"), Problem("folder-unreadable", f"{error.strerror or error}."))
         return
@@ -100,6 +100,11 @@ def _scan_folder(
 
 
 _NAME_PROBLEM = Problem("name-undecodable", "The file's name is not valid Unicode.")
+
+
+def _path_order(entry: os.DirEntry[str]) -> str:
+    """Orders a folder as its files' paths are ordered: `a.md` before `a/b.md`."""
+    return entry.name + "/" if entry.is_dir(follow_symlinks=False) else entry.name
 
 
 def _representable(name: str) -> bool:

@@ -92,7 +92,7 @@ class LinkResolver:
             return (
                 None if relative is None else self._exact(relative) or self._exact(relative + ".md")
             )
-        key = key.strip("/")
+        key = key.lstrip("/")
         return self._find(key, folder) or self._find(key + ".md", folder)
 
     def _exact(self, key: str) -> str | None:

@@ -105,6 +105,9 @@ class _Body:
         hidden: list[Stretch] = []
         if b"%%" in self.stretch.data or b"$$" in self.stretch.data:
             hidden = self._mask_regions(lines)
+        if self.stretch.structure.failed:
+            message = "The Markdown parser gave up on the note; it is read as plain paragraphs."
+            self.problems.append(Problem("markdown-unreadable", message))
         self.headings: list[Heading] = []
         self.blocks: list[Block] = []
         self._read_blocks()

@@ -36,6 +36,7 @@ class Structure:
     literal: list[tuple[int, int]] = field(default_factory=list)  # code and HTML blocks
     tables: list[tuple[int, int]] = field(default_factory=list)
     links: list[tuple[str, int, int, bool]] = field(default_factory=list)  # destination, embed
+    failed: bool = False
 
     def opened_before(self, offset: int) -> int:
         """Start of the opaque span around an offset: links and tags do not count; else -1."""
@@ -49,12 +50,22 @@ class Structure:
 
 
 def read_structure(text: str, data: bytes) -> Structure:
-    """The blocks and spans of a Markdown text.
+    """The blocks and spans of a Markdown text; `failed` if the parser gave up on it.
 
     Args:
         text: lines end at line feeds only.
         data: the same in UTF-8.
     """
+    try:
+        return _read(text, data)
+    except BaseException as error:
+        # A panic in the parser's Rust code is no Exception; no note may stop an index.
+        if type(error).__name__ != "PanicException":
+            raise
+        return Structure(failed=True)
+
+
+def _read(text: str, data: bytes) -> Structure:
     found = Structure()
     root_end = 0
     opaque, nodes = found.opaque, found.nodes
