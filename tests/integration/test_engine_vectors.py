@@ -124,3 +124,24 @@ def test_text_that_cannot_be_embedded_is_left_out_alone(
     engine.sync()
     assert engine.state().embedded_chunks == 4
     assert found(engine, "sharpen the knife") == "厨房.md"
+
+
+def test_reading_with_another_model_leaves_the_vectors_alone(
+    engine: Engine, vault: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engine.sync()
+    engine.close()
+    with monkeypatch.context() as other:
+        real = Embedder.__init__
+
+        def renamed(self: Embedder, *arguments: object) -> None:
+            real(self, *arguments)  # type: ignore[arg-type]
+            self.vectors_id = "another-model"
+
+        other.setattr(Embedder, "__init__", renamed)
+        reader = Engine.open(vault, data_dir=tmp_path / "data", read_only=True)
+        assert reader.state().embedded_chunks == 0
+        reader.close()
+    reader = Engine.open(vault, data_dir=tmp_path / "data", read_only=True)
+    assert reader.state().embedded_chunks == 5
+    reader.close()

@@ -60,7 +60,7 @@ class Tables:
 
     Args:
         folder: the data folder; made if missing.
-        create: False refuses to make a new index.
+        create: False only reads, and refuses where there is no index.
 
     Raises:
         IndexUnavailableError: the folder cannot be used, or there is no index.
@@ -68,6 +68,7 @@ class Tables:
 
     def __init__(self, folder: Path, *, create: bool = True) -> None:
         self.folder = folder
+        self._writes = create
         if not create and not (folder / "index.lance").exists():
             raise IndexUnavailableError(
                 "This vault has no index yet.", "Run `sidelight index VAULT` first."
@@ -320,8 +321,17 @@ class Tables:
     # ------------------------------------------------------------------ vectors
 
     def open_vectors(self, model_id: str, dimension: int, centre: Centre) -> VectorMatrix:
-        """The vectors of a model, in memory; tables of other models are dropped."""
+        """The vectors of a model, in memory. A writer drops those of other models.
+
+        Args:
+            model_id: names the table.
+            dimension: of its vectors.
+            centre: see `VectorMatrix`.
+        """
+        matrix = VectorMatrix(dimension, centre)
         name = "vectors_" + re.sub(r"[^A-Za-z0-9]", "_", model_id)
+        if not self._writes and name not in self._names():
+            return matrix
         schema = pa.schema(
             [
                 ("embed_hash", pa.string()),
@@ -330,10 +340,9 @@ class Tables:
             ]
         )
         self._vectors = self._table(name, schema)
-        for other in self._names():
+        for other in self._names() if self._writes else ():
             if other.startswith("vectors_") and other != name:
                 self._db.drop_table(other)
-        matrix = VectorMatrix(dimension, centre)
         for batch in self._vectors.search().to_batches():
             flat = batch["vector"].flatten().to_numpy(zero_copy_only=False)
             matrix.add(
