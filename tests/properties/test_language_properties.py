@@ -46,7 +46,10 @@ def test_every_token_is_made_of_what_stands_at_its_place(text: str) -> None:
         assert 0 <= token.start < token.end <= len(text)
         surface = text[token.start : token.end]
         if token.kind in (TermKind.BIGRAM, TermKind.CHAR):
-            assert fold(surface).text == token.term[1:]
+            spelled = fold(surface).text  # one character of several (U+32C0) is one place
+            assert spelled == token.term[1:] or (
+                len(surface) < len(spelled) and token.term[1:] in spelled
+            )
         again = TERMS.index_terms(surface)
         if token.kind is not TermKind.WORD or len(token.term) > 1:
             assert token.term in again or _is_part_of(token.term, surface), (token, surface)

@@ -323,3 +323,33 @@ def _is_dated(day: date | None, since: date | None, until: date | None) -> bool:
 
 def _folded(text: str) -> str:
     return fold_case(fold(text).text)
+
+
+def expression(condition: Filter) -> str:
+    """The filter as one could type it."""
+    match condition:
+        case Text(text, whole_words):
+            return text if whole_words else f'"{text}"'
+        case Pattern(pattern):
+            return f"/{pattern}/"
+        case Within(scope, inner):
+            return f"{scope.value}:{_bracketed(inner)}"
+        case Tag(tag):
+            return f"tag:#{tag.lstrip('#')}"
+        case Has(name, value):
+            return f'["{name}"]' if value is None else f'["{name}":{_bracketed(value)}]'
+        case Compare(operator, value):
+            return f"{operator}{value}"
+        case Dated(since, until):
+            return f"after:{since}" if since is not None else f"before:{until}"
+        case Not(inner):
+            return f"-{_bracketed(inner)}"
+        case All(parts):
+            return " ".join(map(_bracketed, parts))
+        case Either(parts):
+            return " OR ".join(map(_bracketed, parts))
+
+
+def _bracketed(condition: Filter) -> str:
+    typed = expression(condition)
+    return f"({typed})" if isinstance(condition, All | Either) else typed

@@ -27,6 +27,7 @@ from sidelight.query.conditions import (
     Text,
     Within,
     compiled,
+    expression,
     matches,
     read_day,
 )
@@ -75,7 +76,7 @@ class ParsedQuery:
         """The filter for people and JSON: `{}` without one."""
         if self.filter is None:
             return {}
-        described: dict[str, Any] = {"expression": _expression(self.filter)}
+        described: dict[str, Any] = {"expression": expression(self.filter)}
         if self.phrases:
             described["phrases"] = list(self.phrases)
         return described
@@ -386,33 +387,3 @@ def _ranked(item: _Item) -> Iterator[tuple[str, bool]]:
                 yield word, False
         case _:
             return
-
-
-def _expression(condition: Filter) -> str:
-    """The filter as one could type it."""
-    match condition:
-        case Text(text, whole_words):
-            return text if whole_words else f'"{text}"'
-        case Pattern(pattern):
-            return f"/{pattern}/"
-        case Within(scope, inner):
-            return f"{scope.value}:{_bracketed(inner)}"
-        case Tag(tag):
-            return f"tag:#{tag.lstrip('#')}"
-        case Has(name, value):
-            return f'["{name}"]' if value is None else f'["{name}":{_bracketed(value)}]'
-        case Compare(operator, value):
-            return f"{operator}{value}"
-        case Dated(since, until):
-            return f"after:{since}" if since is not None else f"before:{until}"
-        case Not(inner):
-            return f"-{_bracketed(inner)}"
-        case All(parts):
-            return " ".join(map(_bracketed, parts))
-        case Either(parts):
-            return " OR ".join(map(_bracketed, parts))
-
-
-def _bracketed(condition: Filter) -> str:
-    expression = _expression(condition)
-    return f"({expression})" if isinstance(condition, All | Either) else expression
