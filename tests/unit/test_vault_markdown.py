@@ -40,6 +40,24 @@ def test_unclosed_fence_makes_the_rest_code_and_is_reported(fence: str) -> None:
     assert [(p.code, p.line) for p in parsed.problems] == [("fence-unclosed", 3)]
 
 
+@pytest.mark.parametrize(
+    "code",
+    [
+        "````md\n```\n# x\n```\n[[y]] #z\n````",
+        "~~~\n```\n# x\n~~~",
+        "```py\n# 注释\n## x [[y]]\n```",
+        "```\r\n# x\r\n```\r",
+        "    # x\n\n    [[y]]",
+        '```js title="# x"\n~~~\n# y\n```',
+    ],
+)
+def test_nothing_in_code_is_a_heading_a_link_or_a_tag(code: str) -> None:
+    parsed = note(f"# 前\n\n{code}\n\n# After\n")
+    assert [h.text for h in parsed.headings] == ["前", "After"]
+    assert [b.kind.value for b in parsed.blocks] == ["heading", "code", "heading"]
+    assert (parsed.links, parsed.body_tags, parsed.problems) == ((), (), ())
+
+
 @pytest.mark.parametrize("ending", ["\n", "\r\n", "\r"])
 @pytest.mark.parametrize("word", ["One", "第一章"])
 def test_line_numbers_are_the_same_for_every_line_ending(ending: str, word: str) -> None:

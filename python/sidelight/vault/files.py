@@ -80,7 +80,7 @@ def _scan_folder(
         if stub:
             yield FileEntry(prefix + stub["name"], 0, 0, placeholder=True)
             continue
-        if exclusions.hidden(path):
+        if exclusions.hidden(path) or (_is_junction(entry) and path not in followed):
             continue
         try:
             status = entry.stat(follow_symlinks=path in followed)
@@ -105,6 +105,12 @@ _NAME_PROBLEM = Problem("name-undecodable", "The file's name is not valid Unicod
 def _path_order(entry: os.DirEntry[str]) -> str:
     """Orders a folder as its files' paths are ordered: `a.md` before `a/b.md`."""
     return entry.name + "/" if entry.is_dir(follow_symlinks=False) else entry.name
+
+
+def _is_junction(entry: os.DirEntry[str]) -> bool:
+    """True for Windows' other kind of folder link, which is no symlink to `stat`."""
+    known = getattr(entry, "is_junction", None)  # Python 3.12
+    return bool(known and known())
 
 
 def _representable(name: str) -> bool:
