@@ -52,6 +52,8 @@ export default defineConfig([
     rules: {
       "obsidianmd/prefer-window-timers": "off",
       "obsidianmd/rule-custom-message": "off",
+      "obsidianmd/hardcoded-config-path": "off",
+      "no-restricted-globals": "off",
     },
   },
   {

@@ -156,7 +156,7 @@ export default class SidelightPlugin extends Plugin implements Context {
       this.statusEl.setText(text === "" ? "Sidelight" : `Sidelight: ${text}`);
       this.statusEl.toggleClass("is-busy", busy);
       setTooltip(this.statusEl, tooltip, { placement: "top" });
-      if (this.service.ready && !wasReady) void this.tab.load();
+      if (this.service.ready && !wasReady) void this.tab.ask();
       wasReady = this.service.ready;
     };
     this.register(this.service.watch(show));

@@ -7,6 +7,8 @@ import { useLanguage } from "../src/core/i18n";
 import { asList, asQuotation, lineRange, plainWikilink, subpathFor } from "../src/core/links";
 import { isUnlinked, sectionLine } from "../src/core/related";
 import { sameWordsIn, segmentsOf } from "../src/core/segments";
+import { wordsOf } from "../src/core/terms";
+import { hasTable, tidied, type TidyHints } from "../src/core/tidy";
 import { DEFAULT_SETTINGS, settingsFrom } from "../src/settings";
 import { citation, result } from "./answers";
 
@@ -292,5 +294,59 @@ describe("settingsFrom", () => {
     });
     for (const nonsense of [null, 7, "x", [], undefined])
       expect(settingsFrom(nonsense)).toEqual(DEFAULT_SETTINGS);
+  });
+});
+
+describe("tidied", () => {
+  const shown = (
+    text: string,
+    marks: [number, number][],
+    hints: Partial<TidyHints> = {},
+  ): string => {
+    const snippet = tidied({ text, highlights: marks }, { heading: "", isTable: false, ...hints });
+    return marked(snippet.text, snippet.highlights);
+  };
+
+  it("leaves out the heading that stands above the snippet anyway", () => {
+    expect(
+      shown(
+        "## 稳不稳 稳，看极点。",
+        [
+          [3, 5],
+          [9, 10],
+        ],
+        { heading: "稳不稳" },
+      ),
+    ).toBe("稳，[看]极点。");
+    expect(shown("# Loop # rest", [[2, 6]], { heading: "Loop" })).toBe("rest");
+    expect(shown("## Only", [[3, 7]], { heading: "Only" })).toBe("[Only]");
+    expect(shown("## Loops are", [[3, 8]], { heading: "Loop" })).toBe("[Loops] are");
+  });
+
+  it("turns table bars into dots and drops rule rows", () => {
+    const text = "| 单价 | 金额 | | --- | ---: | | 拿铁 | 26 |";
+    expect(shown(text, [[text.indexOf("拿铁"), text.indexOf("拿铁") + 2]], { isTable: true })).toBe(
+      "单价 · 金额 · [拿铁] · 26",
+    );
+    expect(shown("a | b", [], {})).toBe("a | b");
+    expect([
+      hasTable("| a | b |\n| --- | :-: |"),
+      hasTable("a | b\n-"),
+      hasTable("cmd a | cmd b"),
+    ]).toEqual([true, false, false]);
+  });
+
+  it("drops the stars of bold text, and of nothing else", () => {
+    expect(shown("- **Predict**: push", [[4, 11]])).toBe("- [Predict]: push");
+    expect(shown("2**3 and 4**5, *args **kwargs", [])).toBe("2**3 and 4**5, *args **kwargs");
+  });
+});
+
+describe("wordsOf", () => {
+  it("shows words, not the character pairs that are searched beside them", () => {
+    const terms = ["北极熊", "北极", "北", "极熊", "熊的", "的冬", "冬眠", "眠", "qwzzk"];
+    expect(wordsOf(terms, "北极熊的冬眠 qwzzk")).toEqual(["北极熊", "冬眠", "qwzzk"]);
+    expect(wordsOf(["拿"], "拿")).toEqual(["拿"]);
+    expect(wordsOf(["拿铁", "拿", "铁"], "拿铁")).toEqual(["拿铁"]);
   });
 });

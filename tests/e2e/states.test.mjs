@@ -164,7 +164,7 @@ describe("with the sample vault", () => {
         await ready(page);
         await ask(
           page,
-          look.language === "zh" ? "怎样消除稳态误差" : "how to get rid of steady state error",
+          look.language === "zh" ? "怎样消除稳态误差" : "I kept dreading that somebody was about to call with bad news",
         );
         assert.ok((await listed(page)).length > 3);
         await fits(page);
@@ -218,7 +218,9 @@ describe("with the sample vault", () => {
         await page.waitForFunction(() => window.sidelight.tabs[0].daemon.gate_strictness);
         await page.evaluate(() => window.sidelight.openSettings());
         await page.locator(".setting-item").first().waitFor();
-        await page.evaluate(() => (document.querySelector(".modal").style.maxHeight = "none"));
+        await page.evaluate(() =>
+          document.querySelector(".modal").setCssStyles({ maxHeight: "none" }),
+        );
         await page.setViewportSize({ width: 1100, height: 1700 });
         await shoot(page, `settings-${look.name}`);
       }));
@@ -237,7 +239,7 @@ describe("with the sample vault", () => {
           );
           await ask(page, "file:Kalman filter noise");
           const [passage] = await listed(page);
-          assert.equal(passage.badge, look.language === "zh" ? "已移动" : "Moved");
+          assert.equal(passage.badge, look.language === "zh" ? "笔记有改动" : "Note changed");
           assert.match(
             passage.tip,
             look.language === "zh" ? /索引之后笔记有改动/ : /changed since it was indexed/,
@@ -272,7 +274,7 @@ describe("with the sample vault", () => {
         await world.write(path, edited.join("\n"));
         await ask(page, "file:Kalman filter noise ");
         const [again] = await listed(page);
-        assert.equal(again.badge, "Edited");
+        assert.equal(again.badge, "Passage edited");
         await page.locator(".sidelight-badge.mod-similar").first().click();
         await page.locator(".sidelight-diff ins").first().waitFor();
         assert.match(await page.locator(".sidelight-diff").textContent(), /measured/);

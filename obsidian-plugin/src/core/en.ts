@@ -46,8 +46,8 @@ export const en = {
   "lines.many": "Lines {start}–{end}",
   "lines.none": "no lines",
   "badge.fresh": "Current",
-  "badge.changed": "Moved",
-  "badge.similar": "Edited",
+  "badge.changed": "Note changed",
+  "badge.similar": "Passage edited",
   "badge.gone": "Gone",
   "badge.fresh.tip": "The note is as it was indexed: {lines} of {note}.",
   "badge.changed.tip":
@@ -168,7 +168,7 @@ export const en = {
   "reason.no_hits": "No passage has anything in common with the query.",
   "reason.below_threshold": "What came nearest is not close enough to count as an answer.",
   "reason.unresolvable":
-    "Passages were left out because the text that was indexed is no longer in their notes.",
+    "{n} {n|passage was|passages were} left out: the text that was indexed is no longer in the notes.",
   "reason.index_incomplete":
     "The index is not complete yet, so the answer may still be on its way.",
   "reason.empty_query": "There is nothing to search for in this query.",

@@ -1,6 +1,7 @@
 // What stands below the search field when there is no list: help, and "no evidence".
 import { setIcon } from "obsidian";
 import type { Reason, SearchResult } from "../bridge/protocol";
+import { withoutParts, wordsOf } from "../core/terms";
 import { SYNTAX } from "../core/syntax";
 import { lookUp, t } from "../core/i18n";
 import type { SavedSearch } from "../settings";
@@ -64,12 +65,14 @@ export function drawNoEvidence(
   setIcon(el.createDiv({ cls: "sidelight-icon mod-large" }), "search-x");
   el.createDiv({ cls: "sidelight-noevidence-title", text: t("noEvidence.title") });
   const reasons = el.createEl("ul", { cls: "sidelight-reasons" });
-  for (const reason of result.reasons) {
+  // Words that the vault does not know have their own line below.
+  for (const reason of result.reasons.filter(({ kind }) => kind !== "unknown_words")) {
     const item = reasons.createEl("li", { text: reasonText(reason) });
     item.dataset.kind = reason.kind;
   }
-  terms(el, t("noEvidence.looked"), result.query.terms, "");
-  terms(el, t("noEvidence.unknown"), result.query.unknown_terms, "mod-unknown");
+  const { terms: searched, unknown_terms: unknown, text } = result.query;
+  terms(el, t("noEvidence.looked"), wordsOf(searched, text), "");
+  terms(el, t("noEvidence.unknown"), withoutParts(unknown), "mod-unknown");
   const actions = el.createDiv({ cls: "sidelight-banner-actions" });
   const count = result.near_misses.length;
   if (count > 0)
@@ -80,7 +83,8 @@ export function drawNoEvidence(
 
 /** A reason in the reader's language. */
 export function reasonText(reason: Reason): string {
-  return lookUp(`reason.${reason.kind}`) ?? reason.message;
+  const n = Number(/\d+/.exec(reason.message)?.[0] ?? 0);
+  return lookUp(`reason.${reason.kind}`, { n }) ?? reason.message;
 }
 
 function terms(el: HTMLElement, label: string, words: readonly string[], cls: string): void {

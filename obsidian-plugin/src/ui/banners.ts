@@ -39,6 +39,7 @@ export class Banners {
   private draw(banner: Banner): void {
     const el = this.container.createDiv({ cls: `sidelight-banner mod-${banner.tone}` });
     el.dataset.state = banner.id;
+    el.toggleClass("is-compact", banner.detail === "" && banner.progress === null);
     const icon = banner.progress === null ? ICONS[banner.tone] : "loader";
     setIcon(el.createDiv({ cls: "sidelight-icon" }), icon);
     const body = el.createDiv({ cls: "sidelight-banner-body" });

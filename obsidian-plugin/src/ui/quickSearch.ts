@@ -7,6 +7,7 @@ import { t } from "../core/i18n";
 import { lineRange } from "../core/links";
 import { DEBOUNCE_MS } from "../core/search";
 import { segmentsOf } from "../core/segments";
+import { hasTable, tidied } from "../core/tidy";
 import { run } from "./actions";
 import type { Context } from "./context";
 import { insertLink } from "./linking";
@@ -67,7 +68,11 @@ export class QuickSearchModal extends SuggestModal<Result> {
     if (headings.length > 0)
       title.createSpan({ cls: "sidelight-folder", text: headings.join(" › ") });
     const note = content.createDiv({ cls: "suggestion-note" });
-    for (const { text, marked } of segmentsOf(result.snippet.text, result.snippet.highlights))
+    const shown = tidied(result.snippet, {
+      heading: result.heading_path.at(-1) ?? "",
+      isTable: hasTable(result.text),
+    });
+    for (const { text, marked } of segmentsOf(shown.text, shown.highlights))
       if (marked) note.createSpan({ cls: "suggestion-highlight", text });
       else note.appendText(text);
     const aux = el.createDiv({ cls: "suggestion-aux" });

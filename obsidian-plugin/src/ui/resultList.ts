@@ -8,7 +8,8 @@ import { channelsOf, citationInWords, matchedNames } from "../core/explain";
 import { type Groups, type NoteGroup, shownHeadings, titleOf } from "../core/grouping";
 import { t } from "../core/i18n";
 import { lineRange } from "../core/links";
-import { sameWordsIn, segmentsOf } from "../core/segments";
+import { type Range, sameWordsIn, segmentsOf } from "../core/segments";
+import { hasTable, tidied } from "../core/tidy";
 
 export interface ResultListHost {
   /** Opens a passage; `event` says in which pane. */
@@ -153,8 +154,7 @@ export class ResultList {
     el.tabIndex = -1;
     el.draggable = true;
     if (result.graph_provenance !== null) this.drawProvenance(el, result);
-    const headings = shownHeadings(result);
-    if (headings.length > 0) drawHeadings(el, headings);
+    drawHeadings(el, result);
     this.drawText(el, result);
     this.drawFooter(el, result);
     this.listen(el, result);
@@ -182,7 +182,10 @@ export class ResultList {
   }
 
   private drawText(el: HTMLElement, result: Result): void {
-    const { text, highlights } = result.snippet;
+    const { text, highlights } = tidied(result.snippet, {
+      heading: result.heading_path.at(-1) ?? "",
+      isTable: hasTable(result.text),
+    });
     const full = this.options.fullPassages && result.text !== "";
     const shown = full ? result.text : text;
     const marks = full ? sameWordsIn(result.text, text, highlights) : highlights;
@@ -192,10 +195,7 @@ export class ResultList {
       snippet.createSpan({ cls: "sidelight-quiet", text: t("result.noText") });
       return;
     }
-    for (const segment of segmentsOf(shown, marks))
-      if (segment.marked)
-        snippet.createSpan({ cls: "search-result-file-matched-text", text: segment.text });
-      else snippet.appendText(segment.text);
+    drawMarked(snippet, shown, marks);
   }
 
   private drawFooter(el: HTMLElement, result: Result): void {
@@ -367,10 +367,20 @@ const BADGE_ICONS = {
   gone: "circle-slash",
 } as const;
 
-function drawHeadings(el: HTMLElement, headings: readonly string[]): void {
+function drawHeadings(el: HTMLElement, result: Result): void {
+  const headings = shownHeadings(result);
+  if (headings.length === 0) return;
+  const { text, highlights } = result.snippet;
   const line = el.createDiv({ cls: "sidelight-headings" });
   headings.forEach((heading, index) => {
     if (index > 0) setIcon(line.createSpan({ cls: "sidelight-icon" }), "chevron-right");
-    line.createSpan({ text: heading });
+    drawMarked(line.createSpan(), heading, sameWordsIn(heading, text, highlights));
   });
+}
+
+function drawMarked(el: HTMLElement, text: string, marks: readonly Range[]): void {
+  for (const segment of segmentsOf(text, marks))
+    if (segment.marked)
+      el.createSpan({ cls: "search-result-file-matched-text", text: segment.text });
+    else el.appendText(segment.text);
 }

@@ -32,7 +32,7 @@ export class SidelightSettingTab extends PluginSettingTab {
   }
 
   /** Asks the daemon for its settings and draws again when they are there. */
-  async load(): Promise<void> {
+  async ask(): Promise<void> {
     if (!this.context.service.ready) return;
     try {
       this.daemon = (await this.context.service.settings()).settings;
@@ -80,7 +80,7 @@ export class SidelightSettingTab extends PluginSettingTab {
       if (rebuilds.length > 0) new Notice(t("settings.rebuilds", { what: rebuilds.join(", ") }));
     } catch (error) {
       new Notice(inOneLine(failureOf(error)));
-      await this.load();
+      await this.ask();
     }
   }
 
