@@ -180,4 +180,4 @@ def test_heading_paths_are_the_parsers_whether_it_was_asked_or_not() -> None:
                 expected = tuple(map(normalise, heading_path_at(parsed.blocks, number)))
                 assert text.path_at(number) == expected, (number, parsed.lines)
         asked += bool(calls)
-    assert 50 < asked < 350
+    assert 20 < asked < 350

@@ -27,11 +27,9 @@ _CLAUSE_END = re.compile(r"[,;:}|)](?=.)|[，、：）]|\s(?=\S)")
 # Everything `str.split` takes for white space, but the line feed.
 _SPACES = [chr(code) for code in range(0x3001) if chr(code).isspace() and code not in (0x0A, 0x20)]
 _ASCII_SPACES = [space for space in _SPACES if space.isascii()]
-# What may hide a heading from a look at line starts, or be one without "#": code, HTML,
-# comments, maths, link definitions and footnotes, underlines; and headings that are indented.
-_HIDING = re.compile(
-    r"```|~~~|<|%%|\$\$|\]:|^[ \t]+#{1,6}(?:[ \t]|$)|\S.*\n {0,3}(?:=+|-+)[ \t]*$", re.MULTILINE
-)
+# What may hide a heading from a look at line starts: code, HTML, comments, maths, definitions.
+_HIDING = ("```", "~~~", "<", "%%", "$$", "]:")
+_SUSPECT = frozenset(" \t=-")  # first character of an indented heading or an underline
 _HEADING = re.compile(r"(#{1,6})(|[ \t]+.*?)(?:[ \t]+#+)?[ \t]*")
 # A longer sentence is no prose (minified code, data): its clauses are the pieces.
 _LONG_SENTENCE = 240
@@ -272,7 +270,7 @@ class Text:
 
     def _headings(self) -> Iterator[tuple[int, tuple[str, ...]]]:
         """First lines of stretches under one heading path, with the path as written."""
-        if not self._parsed and not _HIDING.search("\n".join(self.raw)):
+        if not self._parsed and _is_plain(self.raw[self._body_start_line - 1 :]):
             yield from _plain_headings(self.raw, self._body_start_line)
             return
         last: tuple[str, ...] | None = None
@@ -306,6 +304,22 @@ class Text:
             np.searchsorted(starts, pieces.lines, "right")
         ]
         return matched
+
+
+def _is_plain(lines: Sequence[str]) -> bool:
+    """Whether every line of a body that starts with hashes is a heading, and no other is."""
+    text = "\n".join(lines)
+    if any(mark in text for mark in _HIDING):
+        return False
+    before = ""
+    for line in lines:
+        if line[:1] in _SUSPECT:
+            bare = line.strip(" \t")
+            underline = bool(bare and before.strip()) and not (bare.strip("=") and bare.strip("-"))
+            if underline or bare[:1] == "#":
+                return False
+        before = line
+    return True
 
 
 def _plain_headings(
