@@ -46,8 +46,6 @@ from sidelight.types import (
     SearchRequest,
     SearchResult,
 )
-from sidelight.vault.exclusions import Exclusions
-from sidelight.vault.files import scan
 from sidelight.vault.grep import grep
 from sidelight.vault.lines import decode, split_lines
 from sidelight.vault.links import LinkResolver
@@ -140,7 +138,7 @@ class Engine:
             else:
                 engine.load_models()
             if read_only:
-                engine._know_names()
+                engine._indexer.know_names()
         except BaseException:
             engine.close()
             raise
@@ -470,12 +468,6 @@ class Engine:
                 self._catalog.remove(path)
         if self._embedder is not None:
             self.load_models()
-
-    def _know_names(self) -> None:
-        """File names for link resolution, where no scan of the indexer brings them."""
-        exclusions = Exclusions.load(self.vault, self.settings)
-        for entry in scan(self.vault, exclusions, self.settings):
-            self._resolver.add(entry.path)
 
     def _make_gate(self) -> Gate:
         return Gate(self.model_id, self.settings.gate_strictness, self.places.calibration)

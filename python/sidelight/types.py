@@ -170,7 +170,7 @@ class PassageKind(StrEnum):
     LINES = "lines"
     PROPERTY = "property"
     CANVAS = "canvas"
-    NOTE = "note"  # an empty note, found by its name: no lines
+    NOTE = "note"  # an empty note or an attachment, found by its name: no lines
 
 
 @dataclass(frozen=True, slots=True)
@@ -361,6 +361,7 @@ class Result:
     rerank_score: float | None
     evidence: float
     citation: Citation
+    conflict_of: str | None = None  # the note of which this one is a sync-conflict copy
 
 
 @dataclass(frozen=True, slots=True)

@@ -425,3 +425,33 @@ def test_deleted_data_folder_is_made_anew(opened: Callable[..., Engine], tmp_pat
     engine = opened()
     engine.sync(lexical_only=True)
     assert comparable(search(engine, "拿铁")) == wanted
+
+
+# ------------------------------------------------------------------ names and copies
+
+
+def test_attachment_is_found_by_its_name(opened: Callable[..., Engine], vault: Path) -> None:
+    write_vault(vault, {"图/潮位曲线.png": "not read", "Assets/tide-curve.pdf": "not read"})
+    engine = opened()
+    engine.sync(lexical_only=True)
+    for query, path in [("潮位曲线", "图/潮位曲线.png"), ("tide curve", "Assets/tide-curve.pdf")]:
+        one = search(engine, query).results[0]
+        assert (one.path, one.citation.kind.value, one.citation.start_line) == (path, "note", None)
+        assert engine.resolve(one.ref)[1].status is CitationStatus.FRESH
+        (vault / path).unlink()
+        assert path not in paths(search(engine, query))
+        assert engine.resolve(one.ref)[1].status is CitationStatus.UNRESOLVABLE
+
+
+def test_sync_conflict_copy_follows_its_original_and_is_marked(
+    opened: Callable[..., Engine], vault: Path
+) -> None:
+    copy = "日记/小票.sync-conflict-20241103-091522-K7QX2MA.md"
+    write_vault(vault, {copy: "# 小票\n\n拿铁拿铁拿铁，生椰拿铁。\n"})
+    engine = opened()
+    engine.sync(lexical_only=True)
+    results = search(engine, "生椰拿铁").results
+    assert [(r.path, r.conflict_of) for r in results] == [
+        ("日记/小票.md", None),
+        (copy, "日记/小票.md"),
+    ]

@@ -217,6 +217,7 @@ class Result(TypedDict):
     rerank_score: float | None
     evidence: Annotated[float, "Calibrated confidence in 0..1 on one absolute scale."]
     citation: Citation
+    conflict_of: Annotated[str | None, "The note of which this one is a sync-conflict copy."]
 
 
 class Reason(TypedDict):

@@ -101,6 +101,7 @@ def result_json(result: types.Result) -> protocol.Result:
         "rerank_score": None if result.rerank_score is None else float(result.rerank_score),
         "evidence": float(result.evidence),
         "citation": citation_json(result.citation),
+        "conflict_of": result.conflict_of,
     }
 
 

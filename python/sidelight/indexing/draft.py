@@ -9,16 +9,18 @@ import unicodedata
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+import numpy as np
+
 from sidelight.language.detect import detect
 from sidelight.language.terms import Terms
-from sidelight.store.rows import ChunkDraft, Field, NoteDraft, NoteRow
+from sidelight.store.rows import ChunkDraft, ChunkRow, Field, NoteDraft, NoteRow
 from sidelight.types import Chunk, FileEntry, Note, PassageKind
 from sidelight.vault.chunker import chunk_note
 from sidelight.vault.dates import note_dates
 from sidelight.vault.markdown import parse_note
 
 # Changes when chunks, fields or what is embedded change: every note is then read again.
-DRAFT_VERSION = "1"
+DRAFT_VERSION = "2"
 _SPACE = re.compile(r"\s+")
 
 
@@ -72,6 +74,31 @@ def failed_note(entry: FileEntry, reason: str) -> NoteDraft:
         indexed_at=time.time(),
     )
     return NoteDraft(row, b"", ())
+
+
+def attachment(path: str, terms: Terms) -> tuple[NoteRow, ChunkRow]:
+    """A file that is no note, to be found by its name; what is in it is never read."""
+    name = path.rpartition("/")[2]
+    identity = hashlib.sha256(f"attachment:{path}".encode("utf-8", "surrogatepass")).hexdigest()
+    words = tuple(sorted(set(terms.index_terms(name))))
+    row = NoteRow(
+        path=path,
+        kind="attachment",
+        title=name,
+        content_hash=identity,
+        size=0,
+        mtime_ns=0,
+        fields=(Field("attachment", name, 0, words),) if words else (),
+        lead=0,
+    )
+    none = np.zeros(0, np.int32)
+    chunk = ChunkRow(
+        chunk_id=identity[:32], path=path, kind=PassageKind.NOTE, heading_path=(),
+        section_index=0, chunk_index=0, start_line=None, end_line=None, columns=None, node=None,
+        searchable=False, language="und", embed_hash="", text_hash=identity[:32], length=0,
+        codes=none, counts=none,
+    )  # fmt: skip
+    return row, chunk
 
 
 def embedded_text(title: str, heading_path: Iterable[str], text: str) -> str:

@@ -19,7 +19,7 @@ import numpy as np
 
 from sidelight.config import Settings
 from sidelight.errors import IndexUnavailableError, ModelError, VaultError
-from sidelight.indexing.draft import draft_note, embedded_text, failed_note
+from sidelight.indexing.draft import attachment, draft_note, embedded_text, failed_note
 from sidelight.indexing.renames import Renames, renamed_to
 from sidelight.language.terms import Terms
 from sidelight.models.embedder import Embedder
@@ -78,7 +78,7 @@ class Indexer:
         self._terms = terms
         self._resolver = resolver
         self._renames = renames
-        self._names: set[str] = set()
+        self._names: set[str] = set(catalog.notes)  # what the resolver knows
         self._commits = 0
         self._forced = False
         self._queue: list[ChunkRow] = []  # what waits for vectors, newest notes first
@@ -262,6 +262,15 @@ class Indexer:
         for path in self._names - names:
             self._resolver.remove(path)
         self._names = names
+        self._show_attachments()
+
+    def _show_attachments(self) -> None:
+        """Makes the names of files that are no notes searchable."""
+        known = self._catalog.attachments
+        names = (n for n in self._names if not is_note(n) and not self.exclusions.excluded(n))
+        self._catalog.set_attachments(
+            {name: known.get(name) or attachment(name, self._terms) for name in names}
+        )
 
     def note_name(self, path: str, exists: bool) -> None:
         """Tells link resolution of one file that came or went."""
@@ -271,10 +280,20 @@ class Indexer:
         elif not exists and path in self._names:
             self._names.discard(path)
             self._resolver.remove(path)
+        else:
+            return
+        if not is_note(path):
+            self._show_attachments()
 
     def names_under(self, path: str) -> list[str]:
         """Known files at a path or below it."""
         return [n for n in self._names if n == path or n.startswith(path + "/")]
+
+    def know_names(self) -> None:
+        """Takes in the vault's file names, where nothing is to be indexed."""
+        self._rename_targets(
+            {entry.path for entry in scan(self.vault, self.exclusions, self.settings)}
+        )
 
     # ------------------------------------------------------------------ vectors
 

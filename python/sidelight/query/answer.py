@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from sidelight.query.asked import Asked
@@ -24,6 +25,7 @@ from sidelight.types import (
     Degraded,
     GraphProvenance,
     IndexState,
+    Match,
     Mode,
     Origin,
     Passage,
@@ -33,6 +35,7 @@ from sidelight.types import (
     Result,
     SearchResult,
 )
+from sidelight.vault.files import sync_conflict_original
 
 NEAR_MISSES = 5  # contract
 _SOURCE = "vault"
@@ -102,6 +105,15 @@ def texts_of(index: Index, chunk_ids: Sequence[str]) -> list[str]:
     return [texts.get(i, ("", ""))[0] for i in chunk_ids]
 
 
+def cite_attachment(vault: Path, path: str) -> Citation | None:
+    """An attachment is there or it is not; its content is never read."""
+    if not (vault / path).is_file():
+        return None
+    return Citation(
+        PassageKind.NOTE, CitationStatus.FRESH, Match.EXACT, None, None, why="the file is there"
+    )
+
+
 def text_in(live: LiveFile, chunk: ChunkRow) -> str:
     """The text of a chunk in a file that is as it was indexed."""
     if chunk.kind is PassageKind.CANVAS:
@@ -117,6 +129,9 @@ def _cite(
     index: Index, cited: Cited, candidate: Candidate, linked: Linked | None = None
 ) -> CitedPassage | None:
     chunk = candidate.chunk
+    if chunk.path in index.catalog.attachments:
+        citation = cite_attachment(index.vault, chunk.path)
+        return CitedPassage(candidate, chunk.path, citation) if citation else None
     note = index.catalog.notes.get(chunk.path)
     if note is None:  # deleted since it was recalled
         cited.lost += 1
@@ -195,15 +210,15 @@ def listing(index: Index, asked: Asked, stopwatch: Stopwatch) -> SearchResult:
 
 def _result(index: Index, asked: Asked, rank: int, passage: CitedPassage, cited: Cited) -> Result:
     candidate, chunk = passage.candidate, passage.candidate.chunk
-    note = index.catalog.notes.get(chunk.path)
+    found = index.catalog.named(chunk.path)
     text = passage.citation.text
     return Result(
         rank=rank,
-        ref=ref_of(chunk, note.content_hash if note else ""),
+        ref=ref_of(chunk, found[0].content_hash if found else ""),
         source=_SOURCE,
         also_in=(),
         path=passage.path,
-        title=passage.path.rpartition("/")[2].rpartition(".")[0],
+        title=found[0].title if found else chunk.path,
         heading_path=chunk.heading_path,
         text=text,
         snippet=snippet(_below_heading(text, chunk), asked.terms, asked.phrases),
@@ -214,7 +229,14 @@ def _result(index: Index, asked: Asked, rank: int, passage: CitedPassage, cited:
         rerank_score=candidate.rerank_score,
         evidence=candidate.evidence,
         citation=passage.citation,
+        conflict_of=original_of(index, passage.path),
     )
+
+
+def original_of(index: Index, path: str) -> str | None:
+    """The note that `path` is a sync-conflict copy of; None if it is none."""
+    original = sync_conflict_original(path, index.catalog.notes.__contains__)
+    return original if original in index.catalog.notes else None
 
 
 def _below_heading(text: str, chunk: ChunkRow) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from sidelight.errors import NotFoundError
-from sidelight.query.answer import passage_of, texts_of
+from sidelight.query.answer import cite_attachment, passage_of, texts_of
 from sidelight.query.cite import LiveFiles, cite
 from sidelight.query.index import Index
 from sidelight.query.refs import Ref, parse_ref, path_hash
@@ -14,6 +14,7 @@ from sidelight.vault.chunker import chunk_note
 from sidelight.vault.links import path_key as key_of_path
 from sidelight.vault.links import subpath_line, target_keys
 from sidelight.vault.markdown import parse_note
+from sidelight.vault.relocate import unresolvable
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +42,7 @@ def find(index: Index, ref: str) -> FoundPassage:
         NotFoundError: neither holds it.
     """
     wanted = parse_ref(ref)
-    found = _in_index(index, wanted) or _in_history(index, wanted)
+    found = _attachment(index, wanted) or _in_index(index, wanted) or _in_history(index, wanted)
     if found is None:
         raise NotFoundError("The index no longer knows this passage.", "Search again.")
     return found
@@ -54,6 +55,9 @@ def resolve(index: Index, ref: str, buffer: str | None) -> tuple[str, Citation]:
         NotFoundError: as `find`.
     """
     found = find(index, ref)
+    if found.path in index.catalog.attachments:
+        there = cite_attachment(index.vault, found.path)
+        return found.path, there or unresolvable(found.passage, "the file is gone")
     settings = index.settings
     files = LiveFiles(index.vault, settings.max_note_bytes, settings.followed_links)
     if buffer is not None:
@@ -68,6 +72,13 @@ def _version(index: Index, found: FoundPassage) -> bytes:
         return index.tables.snapshots([found.version_path]).get(found.version_path, b"")
     earlier = index.tables.earlier_version(found.content_hash)
     return earlier[1] if earlier else b""
+
+
+def _attachment(index: Index, wanted: Ref) -> FoundPassage | None:
+    for path, (row, chunk) in index.catalog.attachments.items():
+        if row.content_hash.startswith(wanted.content_hash):
+            return FoundPassage(path, passage_of(chunk, ""), row.content_hash, path, True)
+    return None
 
 
 def _in_index(index: Index, wanted: Ref) -> FoundPassage | None:

@@ -26,6 +26,7 @@ FIELD_WORTH = {
     "tag": 0.7,
     "property": 0.7,
     "folder": 0.3,
+    "attachment": 0.8,
 }
 _WHOLE_NAME = 0.3  # a short name wholly contained in a long question still counts this much
 _PREFIX_TERMS = 50  # names an unfinished word may stand for
@@ -51,9 +52,11 @@ class MetadataIndex:
         with catalog.lock:
             if self._revision == catalog.revision:
                 return
-            for path in [p for p in self._entries if p not in catalog.notes]:
+            rows = dict(catalog.notes)
+            rows |= {path: row for path, (row, _) in catalog.attachments.items()}
+            for path in [p for p in self._entries if p not in rows]:
                 self._drop(path)
-            for path, note in catalog.notes.items():
+            for path, note in rows.items():
                 entry = self._entries.get(path)
                 if entry is None or entry.note is not note:
                     self._drop(path)
@@ -139,7 +142,8 @@ def _hits(best: dict[str, list[tuple[float, Field]]], catalog: Catalog) -> list[
     for path, fields in best.items():
         fields.sort(key=lambda pair: (-pair[0], pair[1].target, pair[1].label))
         top, first = fields[0]
-        chunks = catalog.by_note.get(path, ())
+        found = catalog.named(path)
+        chunks = found[1] if found else ()
         if first.target < len(chunks):
             labels = tuple(_label(f) for score, f in fields if score >= top / 2)
             hits.append(Hit(chunks[first.target], top, tuple(dict.fromkeys(labels))))
@@ -152,7 +156,7 @@ def _name(field: Field) -> str:
 
 
 def _label(field: Field) -> str:
-    if field.kind in ("title", "folder"):
+    if field.kind in ("title", "folder", "attachment"):
         return field.kind
     if field.kind == "tag":
         return f"tag: #{field.label}"

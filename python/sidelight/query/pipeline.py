@@ -88,7 +88,11 @@ def _answer(
     with stopwatch.stage("gate"):
         decision = index.gate.decide(features(ordered, asked.lexical), list(recalled.hits))
     with stopwatch.stage("cite"):
-        diverse = diversify(reranked.candidates, asked.per_note(settings))
+        diverse = diversify(
+            reranked.candidates,
+            asked.per_note(settings),
+            lambda path: answer.original_of(index, path),
+        )
         direct = answer.cite_direct(index, asked, diverse)
     _go_on(cancelled)
     with stopwatch.stage("expand"):

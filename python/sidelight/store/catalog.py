@@ -87,6 +87,7 @@ class Catalog:
         self.notes: dict[str, NoteRow] = {}
         self.chunks: dict[str, ChunkRow] = {}
         self.by_note: dict[str, tuple[ChunkRow, ...]] = {}
+        self.attachments: dict[str, tuple[NoteRow, ChunkRow]] = {}  # found by name alone
         self.by_embedding: dict[str, set[str]] = {}  # embed hash -> chunk ids
         self.vocabulary = Vocabulary()
         self.vectors = VectorMatrix(dimension)
@@ -114,6 +115,24 @@ class Catalog:
         with self.lock:
             self._drop(path)
             self.revision += 1
+
+    def set_attachments(self, attachments: dict[str, tuple[NoteRow, ChunkRow]]) -> None:
+        """Replaces what is known of the vault's other files; nothing of them is stored."""
+        with self.lock:
+            if attachments.keys() != self.attachments.keys():
+                for row, _ in (*self.attachments.values(), *attachments.values()):
+                    self._content ^= _digest(row)
+                self.attachments = attachments
+                self.revision += 1
+
+    def named(self, path: str) -> tuple[NoteRow, tuple[ChunkRow, ...]] | None:
+        """A note or attachment with its chunks."""
+        if path in self.notes:
+            return self.notes[path], self.by_note.get(path, ())
+        if path in self.attachments:
+            row, chunk = self.attachments[path]
+            return row, (chunk,)
+        return None
 
     def snapshot(self, constants: str) -> str:
         """A name of the committed content: notes, their hashes and `constants`."""
