@@ -207,7 +207,9 @@ def test_only_notes_and_canvases_are_parsed() -> None:
         ("笔记 (Anna 的冲突副本 2024-01-31).md", "笔记.md"),
         ("Note (Conflicted copy MacBook 202401311015).md", "Note.md"),
         ("Note_conflict-20240131-101500.md", "Note.md"),
-        ("Note-LAPTOP-conflict.md", "Note-LAPTOP.md"),
+        ("Border-conflict.md", None),
+        ("Meeting (conflict of interest).md", None),
+        ("战争 (冲突与和平).md", None),
         ("Conflict.md", None),
         ("The conflict in the East.md", None),
         ("冲突.md", None),
@@ -224,3 +226,5 @@ def test_numbered_copy_counts_only_beside_its_original() -> None:
     there = {"a/笔记.md", "a/笔记 2.md"}
     assert sync_conflict_original("a/笔记 2.md", there.__contains__) == "a/笔记.md"
     assert sync_conflict_original("a/Chapter 2.md", there.__contains__) is None
+    assert sync_conflict_original("a/笔记-LAPTOP-conflict.md", there.__contains__) == "a/笔记.md"
+    assert sync_conflict_original("a/边境-conflict.md", there.__contains__) is None

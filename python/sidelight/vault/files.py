@@ -213,21 +213,26 @@ def _refusal() -> AccessError:
 _CONFLICTS = tuple(
     re.compile(pattern, re.IGNORECASE)
     for pattern in (
-        # Syncthing: name.sync-conflict-20240131-101500-ABCDEFG.md
+        # Syncthing: name.sync-conflict-20240131-101500-ABCDEFG
         r"(?P<stem>.+)\.sync-conflict-\d{8}-\d{6}(?:-[A-Z0-9]{7})?",
-        # Dropbox: name (Anna's conflicted copy 2024-01-31), and its Chinese form
+        # Dropbox: name (Anna's conflicted copy 2024-01-31), Obsidian Sync: name (Conflicted
+        # copy MacBook 202401311015), Nextcloud: name (conflicted copy 2024-01-31 101500)
         r"(?P<stem>.+?) \([^()]*conflicted copy[^()]*\)(?: ?\(\d+\))?",
-        r"(?P<stem>.+?) ?[(（][^()（）]*(?:冲突|衝突)[^()（）]*[)）](?: ?\(\d+\))?",
-        # Obsidian Sync: name (Conflicted copy MacBook 202401311015)
-        r"(?P<stem>.+?) \(conflict(?:ed)?(?: copy)?[^()]*\)",
-        # Nextcloud and ownCloud: name (conflicted copy 2024-01-31 101500); older: name_conflict-20240131-101500
+        # their Chinese forms
+        r"(?P<stem>.+?) ?[(（][^()（）]*(?:冲突|衝突)的?(?:副本|複本|文件|檔案)[^()（）]*[)）]",
+        # older ownCloud: name_conflict-20240131-101500
         r"(?P<stem>.+?)_conflict-\d{8}-\d{6}",
-        # OneDrive and Google Drive: name-COMPUTER-conflict
-        r"(?P<stem>.+?)[ .-]conflict(?:ed)?(?:[ -]copy)?(?:[ -]\d+)?",
     )
 )
-# iCloud: "name 2.md". Only a copy if the original is there, which the caller must check.
-_NUMBERED = re.compile(r"(?P<stem>.+?) (?:[2-9]|[1-9]\d)")
+# Ordinary names too, so they count only beside their original: "name-conflict", and iCloud's
+# "name 2".
+_LOOSE = tuple(
+    re.compile(pattern, re.IGNORECASE)
+    for pattern in (
+        r"(?P<stem>.+?)[ .-](?:[A-Z0-9]+-)?conflict(?:ed)?(?:[ -]copy)?(?:[ -]\d+)?",
+        r"(?P<stem>.+?) (?:[2-9]|[1-9]\d)",
+    )
+)
 
 
 def sync_conflict_original(path: str, exists: Callable[[str], bool] | None = None) -> str | None:
@@ -235,19 +240,17 @@ def sync_conflict_original(path: str, exists: Callable[[str], bool] | None = Non
 
     Args:
         path: vault path.
-        exists: tells whether a vault path is a file. iCloud's `Name 2.md` is an ordinary
-            name, so it counts only where this says that `Name.md` is there.
+        exists: tells whether a vault path is a file. Names that are ordinary ones too, as
+            iCloud's `Name 2.md`, count only where this says that `Name.md` is there.
     """
     folder, slash, name = path.rpartition("/")
     stem, dot, extension = name.rpartition(".")
     if not dot:
         return None
-    for pattern in _CONFLICTS:
+    for pattern in _CONFLICTS if exists is None else (*_CONFLICTS, *_LOOSE):
         match = pattern.fullmatch(stem)
         if match:
-            return f"{folder}{slash}{match['stem'].rstrip()}.{extension}"
-    match = _NUMBERED.fullmatch(stem)
-    if match and exists is not None:
-        original = f"{folder}{slash}{match['stem']}.{extension}"
-        return original if exists(original) else None
+            original = f"{folder}{slash}{match['stem'].rstrip()}.{extension}"
+            if pattern in _CONFLICTS or (exists is not None and exists(original)):
+                return original
     return None
