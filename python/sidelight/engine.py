@@ -154,6 +154,8 @@ class Engine:
             self._worker.rescan(forced=True)
         self._watcher.start()
         self._worker.start()
+        # Dictionaries load in 1 to 2 s: not while the first query waits.
+        threading.Thread(target=self._terms.prepare, name="dictionaries", daemon=True).start()
 
     def load_models(self) -> None:
         """Loads the models and the vectors; without them words still answer. Takes 2 to 4 s."""
