@@ -177,6 +177,8 @@ export interface Result {
   /** Calibrated confidence in 0..1 on one absolute scale. */
   evidence: number;
   citation: Citation;
+  /** The note of which this one is a sync-conflict copy. */
+  conflict_of: string | null;
 }
 
 /** Why an answer is as it is, for people. */
