@@ -205,6 +205,17 @@ def page() -> str:
         "Port and token stand in the discovery file. Parameters are given by name; batches are "
         "refused; an optional parameter may be left out or null. Text, titles and snippets are "
         "plain text and must be shown as text.",
+        "## Doors",
+        "Refused before any method runs: a `Host` other than `127.0.0.1`, `localhost` or `[::1]` "
+        f"with the daemon's port; an `Origin` other than `{protocol.OBSIDIAN_ORIGIN}` (none at all "
+        "is fine: no browser); a missing or wrong token (wrong ones are answered ever more "
+        "slowly); a first message that is not `session/hello` within "
+        f"{protocol.HELLO_TIMEOUT_MS // 1000} s; anything longer than {protocol.MAX_FRAME_BYTES:,} "
+        "bytes; compressed messages; a protocol number that the daemon does not speak. The token "
+        "never stands in a URL. There are no CORS headers and no redirects.",
+        "Of one connection a newer `query/search` cancels the older one. "
+        f"{protocol.MAX_IN_FLIGHT} requests run at the same time, the rest wait, long ones behind "
+        "short ones. A client that does not read what it asked for is dropped.",
         "## Methods",
         "| method | parameters | result | |\n| --- | --- | --- | --- |\n"
         + "\n".join(

@@ -684,6 +684,28 @@ async def test_a_client_that_does_not_read_is_dropped_with_a_reason(
     raw.close()
 
 
+async def test_a_post_whose_answer_is_not_read_is_dropped(
+    server: BridgeServer, engine: FakeEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(server_module, "SEND_S", 0.3)
+    (engine.vault / "Big.md").write_text("x" * 4_000_000, "utf-8")
+    body = json.dumps(call("note/read", {"path": "Big.md"})).encode()
+
+    def asked(read: bool) -> int:
+        raw = Raw(server.port)
+        raw.request("POST /rpc HTTP/1.1", body, Authorization=f"Bearer {server.token}")
+        if not read:
+            time.sleep(1.5)
+        _, headers = raw.head()
+        size = len(raw.body(headers))
+        raw.close()
+        return size
+
+    assert await outside(lambda: asked(read=False)) < 4_000_000
+    monkeypatch.setattr(server_module, "SEND_S", 30)
+    assert await outside(lambda: asked(read=True)) > 4_000_000
+
+
 async def test_a_client_that_asks_too_much_is_told_and_queries_go_before_bulk_work(
     server: BridgeServer, engine: FakeEngine
 ) -> None:

@@ -97,6 +97,7 @@ async def test_the_log_of_a_whole_run_holds_every_request_and_nothing_private(
             Raw(bridge.port).request(line, Cookie="xyzzy").head()
         Raw(bridge.port).upgrade(Origin="https://xyzzy.example").head()
         Raw(bridge.port).upgrade(Host="xyzzy.example").head()
+        Raw(bridge.port).upgrade(Sec_WebSocket_Protocol="xyzzy").head()
 
     engine.announce("changed", [PRIVATE_PATH])
     await outside(talk)

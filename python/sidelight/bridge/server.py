@@ -25,15 +25,17 @@ from sidelight.bridge.door import Door, Refusal, bearer
 from sidelight.bridge.lanes import Lanes
 from sidelight.bridge.methods import Doctor, Methods
 from sidelight.bridge.needs import EngineLike
-from sidelight.bridge.peer import HEARTBEAT_S, Peer
+from sidelight.bridge.peer import HEARTBEAT_S, SEND_S, Peer
 from sidelight.bridge.protocol import HEALTH, MAX_FRAME_BYTES, SERVER_NAME
 from sidelight.bridge.session import Session
 from sidelight.errors import BridgeError
 
 log = logging.getLogger("sidelight.bridge")
-_quiet = logging.getLogger("sidelight.bridge.http")  # aiohttp's own remarks quote requests
-_quiet.addHandler(logging.NullHandler())
-_quiet.propagate = False
+# aiohttp's own remarks quote what was asked
+_quiet = logging.getLogger("sidelight.bridge.http")
+for _remarks in (_quiet, logging.getLogger("aiohttp.websocket")):
+    _remarks.addHandler(logging.NullHandler())
+    _remarks.propagate = False
 
 MAX_CONNECTIONS = 128  # half of macOS's default limit of open files
 CLOSE_S = 2.0  # for the other side to answer a close
@@ -191,7 +193,8 @@ class BridgeServer:
             answer = await self._dispatcher.handle(body, session)
         finally:
             gone.cancel()
-        return web.Response(status=204) if answer is None else _answer(answer.encode())
+        response = web.Response(status=204) if answer is None else _answer(answer.encode())
+        return await _sent(request, response)
 
     async def _websocket(self, request: web.BaseRequest) -> web.StreamResponse:
         response = web.WebSocketResponse(
@@ -331,6 +334,19 @@ async def _body(request: web.BaseRequest) -> bytes | None:
         if len(body) > MAX_FRAME_BYTES:
             return None
     return bytes(body)
+
+
+async def _sent(request: web.BaseRequest, response: web.Response) -> web.Response:
+    """Sends an answer; a client that does not read it in time holds no memory."""
+    try:
+        async with asyncio.timeout(SEND_S):
+            await response.prepare(request)
+            await response.write_eof()
+    except TimeoutError:
+        log.info("ended session=post reason=TOO_SLOW")
+        if request.transport:
+            request.transport.abort()
+    return response
 
 
 async def _watch(request: web.BaseRequest, session: Session) -> None:
