@@ -11,6 +11,7 @@ from __future__ import annotations
 import random
 import unicodedata
 from dataclasses import dataclass, field, replace
+from typing import Literal
 
 ENGLISH = [
     "river",
@@ -119,7 +120,7 @@ class EditedNote:
     head: list[Line] = field(default_factory=list)
     lines: list[Line] = field(default_factory=list)
     ending: str = "\n"
-    form: str = "NFC"
+    form: Literal["NFC", "NFD"] = "NFC"
     mark: str = ""
     final: bool = True
     next_origin: int = 0
