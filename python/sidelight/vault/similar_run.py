@@ -30,7 +30,9 @@ _OVERHEAD = 250  # of one comparison, in the same unit
 # and so few of these.
 _SHARED = 0.2
 _GRAM = 4
+_SAMPLE = 96  # runs tried before all of them are compared
 _TABLE = 1 << 16
+_MULTIPLIER = np.uint16(40_503)  # odd, near 2^16 divided by the golden ratio (Knuth)
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,9 +200,12 @@ def _places_in_haystack(
 ) -> list[Run]:
     """The same for a note with very many changed lines.
 
-    One place under the indexed path is the answer whatever stands elsewhere, so these runs are
-    looked at first and the others only if there is none.
+    Two places under the indexed path, or one with nothing else there, decide whatever stands
+    elsewhere, so that path is looked at first.
     """
+    under = spans[own()[spans[:, 0]]]
+    if _two_apart(wanted, pieces, under):
+        raise TooManyError
     alike = _sharing(wanted, pieces, spans)
     budget = _Budget()
     if _cost(wanted, alike) > BOUND_BUDGET:
@@ -214,21 +219,40 @@ def _places_in_haystack(
     return _places(wanted, pieces, _bounded(wanted, pieces, alike), own, budget)
 
 
+def _two_apart(wanted: str, pieces: Pieces, spans: Spans) -> bool:
+    """Whether a sample of runs holds two that are like the passage and far from each other."""
+    seen: int | None = None
+    step = max(1, len(spans) // _SAMPLE)
+    for run in _bounded(wanted, pieces, spans[::step][:_SAMPLE]):
+        if seen is not None and abs(run.first - seen) <= 4 * run.extent:
+            continue  # one run might touch both
+        text = pieces.text(run.first, run.last)
+        needed = THRESHOLD * (len(wanted) + len(text)) / 2
+        if matched(wanted, text, -int(-needed // 1)) is not None:
+            if seen is not None:
+                return True
+            seen = run.first
+    return False
+
+
 def _sharing(wanted: str, pieces: Pieces, spans: Spans) -> Spans:
     if len(wanted) < 2 * _GRAM:
         return spans
     known = np.zeros(_TABLE, dtype=bool)
     known[_grams(wanted)] = True
-    shared = np.concatenate(([0], np.cumsum(known[_grams(pieces.joined)], dtype=np.int32)))
+    shared = np.concatenate(([0], np.cumsum(known.take(_grams(pieces.joined)), dtype=np.int32)))
     begins, ends = pieces.starts_array[spans[:, 0]], pieces.ends_array[spans[:, 1]]
     inside = shared[np.maximum(ends - _GRAM + 1, begins)] - shared[begins]
     return spans[inside >= _SHARED * (len(wanted) - _GRAM + 1)]
 
 
-def _grams(text: str) -> np.ndarray[tuple[int], np.dtype[np.uint32]]:
-    codes = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), dtype=np.uint32)
-    mixed = codes[: 1 - _GRAM].copy()
+def _grams(text: str) -> np.ndarray[tuple[int], np.dtype[np.uint16]]:
+    """A 16-bit hash of every four characters in a row; sums of products that may overflow."""
+    wide = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), dtype=np.uint32)
+    codes = wide.astype(np.uint16)  # characters of other planes may collide: a filter only
+    count = len(codes) - _GRAM + 1
+    mixed = codes[:count].copy()
     for step in range(1, _GRAM):
-        stop = len(codes) - _GRAM + 1 + step
-        mixed = mixed * np.uint32(31) + codes[step:stop]
-    return (mixed * np.uint32(2_654_435_761)) >> np.uint32(16)
+        mixed *= _MULTIPLIER
+        mixed += codes[step : step + count]
+    return mixed
