@@ -214,6 +214,14 @@ def test_drawings_blobs_and_minified_lines_are_kept_but_not_searched(text: str) 
     assert all(size(chunk.text) <= WHOLE for chunk in found)
 
 
+def test_words_beside_a_blob_are_still_searched() -> None:
+    found = chunks(f"{ENGLISH * 8}![图](data:image/png;base64,{'iVBORw0KGgo' * 300}) {CHINESE * 8}")
+    searched = "".join(chunk.text for chunk in found if chunk.searchable)
+    assert ENGLISH.strip() in searched
+    assert CHINESE in searched
+    assert searched.count("iVBORw0KGgo") < 60
+
+
 def test_drawing_notes_hide_their_json_and_keep_their_texts() -> None:
     text = (
         "---\nexcalidraw-plugin: parsed\n---\n# Text Elements\n手写的字 ^abc\n\n%%\n# Drawing\n"
@@ -223,7 +231,18 @@ def test_drawing_notes_hide_their_json_and_keep_their_texts() -> None:
     assert [(c.searchable, c.start_line) for c in found] == [(True, 4), (False, 7)]
 
 
-@pytest.mark.parametrize("text", [CHINESE * 40, ENGLISH * 20, "Слово за словом, " * 40])
+@pytest.mark.parametrize(
+    "text",
+    [
+        CHINESE * 40,
+        ENGLISH * 20,
+        "Слово за словом, " * 40,
+        f"- {CHINESE}[下载](https://example.org/{'%E8%B5' * 80}) later",
+        f"4. See the [uses](https://example.org/?q={'a+b%20' * 60}) so far",
+        f"<table><tr>{'<td>单元格</td><td>cell words</td>' * 20}</tr></table>",
+        f"| a | b |\n| {'-' * 200} | {'-' * 200} |\n| 甲 | b |",
+    ],
+)
 def test_long_lines_of_prose_are_searched(text: str) -> None:
     assert all(chunk.searchable for chunk in chunks(text))
 

@@ -16,8 +16,10 @@ from sidelight.types import Block, BlockKind, Chunk, Note, NoteKind, PassageKind
 from sidelight.vault.cuts import Piece, cut_block, cut_text
 from sidelight.vault.noise import (
     LONG_LINE,
+    data_kind,
     has_words,
     is_data_line,
+    is_data_part,
     is_drawing,
     is_drawing_note,
 )
@@ -235,7 +237,7 @@ def _canvas_drafts(note: Note) -> Iterator[_Draft]:
                 text,
                 columns=None if whole else (start, end),
                 node=node.id,
-                searchable=has_words(text) and not is_data_line(text),
+                searchable=has_words(text) and not is_data_part(text, data_kind(text)),
             )
 
 

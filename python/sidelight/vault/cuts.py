@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from sidelight.types import Block, BlockKind
-from sidelight.vault.noise import is_data_line
+from sidelight.vault.noise import data_kind, is_data_line, is_data_part
 from sidelight.vault.pieces import sentences
 from sidelight.vault.sizes import LIMIT, WHOLE, cut_columns, size
 
@@ -86,14 +86,16 @@ def _unit_pieces(block: Block, lines: Sequence[str], first: int, end: int) -> It
         line = lines[index]
         if not line.strip():
             continue
-        noise = is_data_line(line)
+        kind = data_kind(line)
         cost = size(line)
         if cost <= WHOLE:
+            noise = is_data_part(line, kind)
             yield Piece(block, at + index, at + index, cost, noise=noise)
             continue
         for start, stop in cut_text(line):
-            part = size(line[start:stop])
-            yield Piece(block, at + index, at + index, part, (start, stop), noise=noise)
+            part = line[start:stop]
+            noise = is_data_part(part, kind)
+            yield Piece(block, at + index, at + index, size(part), (start, stop), noise=noise)
 
 
 def _joined(pieces: Sequence[Piece], header: str) -> Iterator[Piece]:
