@@ -13,9 +13,9 @@ WHOLE = 1_080
 # Below this a chunk says too little alone and borrows words.
 TINY = 160
 
-# ASCII that costs one unit a character: lower case and blanks. Capitals, digits and
-# punctuation make words short and cost two.
-_LIGHT = b"abcdefghijklmnopqrstuvwxyz \t\n\r\x0b\x0c"
+# ASCII that costs one unit a character: lower case, blanks, and the dashes of rulers, which
+# come in runs. Capitals, digits and punctuation make words short and cost two.
+_LIGHT = b"abcdefghijklmnopqrstuvwxyz- \t\n\r\x0b\x0c"
 _NOT_ASCII = bytes(range(0x80, 0x100))
 # Units a UTF-8 byte of other scripts: 1.2 a Cyrillic or Arabic letter, 1.8 a Chinese
 # character, 2.4 an emoji.
