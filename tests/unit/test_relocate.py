@@ -97,6 +97,12 @@ def test_a_copy_left_between_other_neighbours_is_not_taken_for_the_cited_one() -
     assert "another copy" in str(check(before, (8, 8), after))
 
 
+@pytest.mark.parametrize("text", ["Two copies under new headings.", "新标题下的两份同样的文字。"])
+def test_of_two_copies_under_new_headings_neither_is_taken(text: str) -> None:
+    after = f"# B\n\n{text}\n\n# C\n\n{text}\n"
+    assert "may be another copy" in str(check(f"# A\n\n{text}\n", (3, 3), after))
+
+
 def test_an_edited_twin_is_not_taken_for_a_deleted_passage() -> None:
     before = (
         "# Sales\n\nIn the northern region revenue grew by four percent in the second quarter.\n\n"
