@@ -16,6 +16,7 @@ import pytest
 from sidelight.cli.commands import commands
 from sidelight.config import Settings, settings_from
 from sidelight.errors import UsageError
+from sidelight.query import evidence
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [
@@ -230,6 +231,15 @@ def test_quoted_messages_are_those_of_the_program() -> None:
     for message in quoted:
         parts = [part.strip() for part in message.split("…") if part.strip()]
         assert any(all(part in source for part in parts) for source in sources), message
+
+
+def test_ranking_page_gives_the_constants_of_the_code() -> None:
+    formula = re.search(
+        r"\(g - ([\d.]+)\) / ([\d.]+)\)\) \* \(1 - ([\d.]+) \* c²", read("docs/ranking.md")
+    )
+    assert formula is not None
+    constants = (evidence.COSINE_MIDDLE, evidence.COSINE_SCALE, evidence.WORDS_WORTH)
+    assert tuple(map(float, formula.groups())) == constants
 
 
 def test_architecture_is_short_and_names_only_what_exists() -> None:
