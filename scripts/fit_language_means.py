@@ -105,7 +105,7 @@ def _hits(
     if means is not None:
         own = means.centre_passages(own, [asked] * len(own))
         other = means.centre_passages(other, [told] * len(other))
-        queries = np.stack([means.centre_query(q, asked) for q in queries])
+        queries = np.stack([means.centre_query(q) for q in queries])
     right = np.array(answers)
     distractors = queries @ own.T
     distractors[np.arange(len(right)), right] = -1.0

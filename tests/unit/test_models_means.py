@@ -35,11 +35,26 @@ def test_each_passage_loses_the_mean_of_its_own_language(means: LanguageMeans) -
     assert centred.dtype == np.float32
 
 
-def test_query_loses_the_query_mean(means: LanguageMeans) -> None:
-    vector = _unit(np.ones(4, np.float32))
-    np.testing.assert_allclose(
-        means.centre_query(vector, "zh"), _unit(vector - QUERIES[1]), atol=1e-6
-    )
+def test_query_loses_every_direction_in_which_languages_differ(means: LanguageMeans) -> None:
+    vector = _unit(np.array([0.5, -0.2, 0.9, 0.3], np.float32))
+    centred = means.centre_query(vector)
+    assert centred @ (QUERIES[0] - QUERIES[1]) == pytest.approx(0, abs=1e-6)
+    # what remains is what no mean says anything about, and the part all means share
+    shared = (vector - QUERIES.mean(axis=0))[2:].mean()
+    expected = _unit(np.array([vector[0], vector[1], shared, shared], np.float32))
+    np.testing.assert_allclose(centred, expected, atol=1e-6)
+
+
+def test_query_is_the_same_whichever_language_it_is_moved_into(means: LanguageMeans) -> None:
+    vector = _unit(np.array([0.5, -0.2, 0.9, 0.3], np.float32))
+    centred = means.centre_query(vector)
+    assert np.linalg.norm(centred) == pytest.approx(1, abs=1e-6)
+    nudged = vector + 0.7 * (QUERIES[1] - QUERIES[0])
+    np.testing.assert_allclose(means.centre_query(nudged), centred, atol=1e-6)
+
+
+def test_query_that_is_nothing_but_its_language_keeps_its_vector(means: LanguageMeans) -> None:
+    np.testing.assert_array_equal(means.centre_query(QUERIES[0]), QUERIES[0])
 
 
 @pytest.mark.parametrize("language", ["und", "ja", "xx", ""])

@@ -168,8 +168,14 @@ class Embedder:
         return matrix if self._means is None else self._means.centre_passages(matrix, languages)
 
     def centre_query(self, vector: Array, language: str) -> Array:
-        """A query vector less the mean query vector of its language, unit again; shape (d,)."""
-        return vector if self._means is None else self._means.centre_query(vector, language)
+        """A query vector without anything that tells its language, unit again; shape (d,).
+
+        Args:
+            vector: from `embed_query`.
+            language: its code; every fitted one gives the same result (see `models/means.py`).
+        """
+        del language  # part of the interface: another rule may need it
+        return vector if self._means is None else self._means.centre_query(vector)
 
     # ------------------------------------------------------------------ inside
 
