@@ -33,6 +33,7 @@ export function result(changes: Partial<Result> = {}): Result {
     rerank_score: null,
     evidence: 0.83,
     citation: citation(),
+    conflict_of: null,
     ...changes,
   };
 }

@@ -95,6 +95,16 @@ describe("groupResults", () => {
     expect(linked.map((group) => group.path)).toEqual(["C.md"]);
   });
 
+  it("keeps weak passages apart, unless nothing is strong", () => {
+    const found = [0.9, 0.2, 0.19, 0].map((evidence, i) =>
+      result({ ref: String(i), path: `${i}.md`, evidence }),
+    );
+    const { direct, weaker } = groupResults(found, "relevance", () => 0);
+    expect([direct.length, weaker.length]).toEqual([2, 2]);
+    const all = groupResults(found.slice(2), "relevance", () => 0);
+    expect([all.direct.length, all.weaker.length]).toEqual([2, 0]);
+  });
+
   it("sorts by name and by modification", () => {
     expect(groupResults(results, "name", () => 0).direct.map((group) => group.path)).toEqual([
       "A.md",

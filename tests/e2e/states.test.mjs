@@ -1,7 +1,8 @@
 // Every state of the sidebar in light and dark, narrow and wide, English and Chinese, with the
 // real daemon; a screenshot of each goes to artifacts/screenshots to be looked at.
 import assert from "node:assert/strict";
-import { cp, mkdir } from "node:fs/promises";
+import { createHash } from "node:crypto";
+import { cp, mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import {
@@ -148,6 +149,57 @@ describe("without a daemon", () => {
     }));
 });
 
+describe("when something is missing", () => {
+  it("tells that plugin and service do not fit, and which one is older", () =>
+    onPage({}, async (page) => {
+      await page.evaluate(() => {
+        const { client } = window.sidelight.service;
+        const { connect } = client.options;
+        client.options.connect = (url, events) => {
+          const socket = connect(url, events);
+          const send = socket.send.bind(socket);
+          return {
+            send: (text) => send(text.replace(/"protocol":\d+/, '"protocol":99')),
+            close: () => socket.close(),
+          };
+        };
+        client.stop();
+        client.start();
+      });
+      await banner(page, "mismatch-daemon").waitFor();
+      await fits(page);
+      await shoot(page, "mismatch-light-en");
+    }));
+
+  it("searches by words alone without a model, and says so", async () => {
+    const small = await makeWorld({
+      "Note.md": "# Note\n\nThe narwhal swims under the ice. 独角鲸在冰下游泳。\n",
+    });
+    const key = createHash("sha256").update(small.vault).digest("hex").slice(0, 16);
+    const config = join(small.env.XDG_CONFIG_HOME, "sidelight", "vaults");
+    await mkdir(config, { recursive: true });
+    const settings = { embedding_model: join(small.folder, "no-model-here") };
+    await writeFile(join(config, `${key}.json`), JSON.stringify(settings));
+    const wordsOnly = await startDaemon(small, pages.origin);
+    const sidebar = await openSidebar(browser, pages, small, { language: "zh" });
+    try {
+      await ready(sidebar.page);
+      await ask(sidebar.page, "独角鲸");
+      assert.equal((await listed(sidebar.page))[0].note, "Note");
+      await banner(sidebar.page, "words-only").waitFor();
+      await speaks(sidebar.page, "zh");
+      await sidebar.page.locator('[data-action="show-model-help"]').click();
+      await sidebar.page.locator(".sidelight-command code").waitFor();
+      await shoot(sidebar.page, "words-only-light-zh");
+      assert.deepEqual(sidebar.problems, []);
+    } finally {
+      await sidebar.close();
+      await wordsOnly.stop();
+      await small.close();
+    }
+  });
+});
+
 describe("with the sample vault", () => {
   for (const look of LOOKS) {
     it(`shows help before anything is typed (${look.name})`, () =>
@@ -164,7 +216,9 @@ describe("with the sample vault", () => {
         await ready(page);
         await ask(
           page,
-          look.language === "zh" ? "怎样消除稳态误差" : "I kept dreading that somebody was about to call with bad news",
+          look.language === "zh"
+            ? "怎样消除稳态误差"
+            : "I kept dreading that somebody was about to call with bad news",
         );
         assert.ok((await listed(page)).length > 3);
         await fits(page);

@@ -13,6 +13,10 @@ export const en = {
   "results.linked.tip":
     "Passages that the notes above link to. They are listed after the passages that match by themselves.",
 
+  "results.weaker": "{n} {n|passage|passages} with weaker evidence",
+  "results.weaker.tip":
+    "They have something in common with the query, but most passages like these do not answer it.",
+
   // toolbar
   "tool.collapse": "Collapse all",
   "tool.expand": "Expand all",
@@ -57,6 +61,7 @@ export const en = {
   "badge.gone.tip": "This passage is no longer in the note.",
   "badge.click": "Click to see what was indexed.",
   "result.noText": "This note has no text of its own.",
+  "result.conflict": "Conflict copy of {note}",
   "result.more": "More actions",
   "result.matched": "What matched: {names}",
   "result.channels": "How it was found, with its place in each list: {channels}",

@@ -13,7 +13,15 @@ export interface NoteGroup {
 export interface Groups {
   direct: NoteGroup[];
   linked: NoteGroup[];
+  /** Direct passages with little evidence; shown on request, below everything else. */
+  weaker: NoteGroup[];
 }
+
+// Evidence is calibrated on one absolute scale: below this, four of five such passages do not
+// answer their query. They stay within reach but do not crowd the list.
+export const WEAK_EVIDENCE = 0.2;
+
+export const NO_GROUPS: Groups = { direct: [], linked: [], weaker: [] };
 
 /**
  * Groups by note in the order of first appearance, or as `sort` says; passages of one note keep
@@ -24,9 +32,15 @@ export function groupResults(
   sort: Sort,
   modifiedAt: (path: string) => number,
 ): Groups {
-  const direct = byNote(results.filter((result) => result.origin === "direct"));
-  const linked = byNote(results.filter((result) => result.origin === "linked"));
-  return { direct: sorted(direct, sort, modifiedAt), linked: sorted(linked, sort, modifiedAt) };
+  const direct = results.filter((result) => result.origin === "direct");
+  const linked = results.filter((result) => result.origin === "linked");
+  const strong = direct.filter((result) => result.evidence >= WEAK_EVIDENCE);
+  const weak = direct.filter((result) => result.evidence < WEAK_EVIDENCE);
+  const grouped = (part: readonly Result[]): NoteGroup[] => sorted(byNote(part), sort, modifiedAt);
+  // Where nothing is strong (a list by filters alone, a gate turned off) there is nothing to hide.
+  return strong.length === 0
+    ? { direct: grouped(weak), linked: grouped(linked), weaker: [] }
+    : { direct: grouped(strong), linked: grouped(linked), weaker: grouped(weak) };
 }
 
 export function byNote(results: readonly Result[]): NoteGroup[] {

@@ -11,6 +11,8 @@ export const zh: Dictionary = {
   "results.label": "搜索结果",
   "results.linked": "由以上笔记链接到",
   "results.linked.tip": "以上笔记所链接的段落，排在直接命中的段落之后。",
+  "results.weaker": "另有 {n} 个证据较弱的段落",
+  "results.weaker.tip": "它们与查询有共同之处，但这类段落大多并不能回答查询。",
 
   "tool.collapse": "全部折叠",
   "tool.expand": "全部展开",
@@ -51,6 +53,7 @@ export const zh: Dictionary = {
   "badge.gone.tip": "这个段落已不在笔记中。",
   "badge.click": "点击查看索引时的内容。",
   "result.noText": "这篇笔记没有正文。",
+  "result.conflict": "“{note}”的冲突副本",
   "result.more": "更多操作",
   "result.matched": "匹配之处：{names}",
   "result.channels": "如何找到，以及在各列表中的名次：{channels}",

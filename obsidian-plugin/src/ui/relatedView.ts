@@ -2,7 +2,7 @@
 import { ItemView, MarkdownView, setIcon, type TFile, type WorkspaceLeaf } from "obsidian";
 import type { Result, SearchResult } from "../bridge/protocol";
 import { failureOf, inOneLine } from "../core/failure";
-import { groupResults, titleOf } from "../core/grouping";
+import { groupResults, NO_GROUPS, titleOf } from "../core/grouping";
 import { t } from "../core/i18n";
 import { isUnlinked, sectionLine } from "../core/related";
 import { bannersFor } from "../core/status";
@@ -191,6 +191,6 @@ export class RelatedView extends ItemView {
     this.heading?.setText(title === "" ? "" : t("related.to", { note: title }));
     this.message?.setText(message);
     this.message?.toggle(message !== "");
-    if (message !== "") this.list?.render({ direct: [], linked: [] }, this.context.settings);
+    if (message !== "") this.list?.render(NO_GROUPS, this.context.settings);
   }
 }

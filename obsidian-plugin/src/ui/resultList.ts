@@ -5,7 +5,7 @@
 import { type Component, Keymap, setIcon, setTooltip, type UserEvent } from "obsidian";
 import type { Result } from "../bridge/protocol";
 import { channelsOf, citationInWords, matchedNames } from "../core/explain";
-import { type Groups, type NoteGroup, shownHeadings, titleOf } from "../core/grouping";
+import { type Groups, NO_GROUPS, type NoteGroup, shownHeadings, titleOf } from "../core/grouping";
 import { t } from "../core/i18n";
 import { lineRange } from "../core/links";
 import { type Range, sameWordsIn, segmentsOf } from "../core/segments";
@@ -35,12 +35,16 @@ interface Row {
   el: HTMLElement;
   key: string;
   group: string;
-  result: Result | null; // null: the header of a note
+  result: Result | null; // null: the header of a note, or of the weaker passages
 }
+
+// Takes the place of a path in the header of the weaker passages; no path looks like this.
+const WEAKER = "/weaker/";
 
 export class ResultList {
   private rows: Row[] = [];
-  private groups: Groups = { direct: [], linked: [] };
+  private groups: Groups = NO_GROUPS;
+  private showWeaker = false;
   private options: ListOptions = { fullPassages: false, showChannels: true };
   private readonly collapsed = new Set<string>();
   private readonly gone = new Set<string>();
@@ -75,6 +79,7 @@ export class ResultList {
       setTooltip(title, t("results.linked.tip"));
       for (const group of groups.linked) this.drawGroup(this.container, group, "linked");
     }
+    this.drawWeaker(groups.weaker);
     this.container.scrollTop = scroll;
     const again = this.rows.find((row) => row.key === focused);
     if (again !== undefined) again.el.focus({ preventScroll: true });
@@ -94,15 +99,13 @@ export class ResultList {
   }
 
   get allCollapsed(): boolean {
-    const groups = [...this.groups.direct, ...this.groups.linked];
+    const groups = this.allGroups();
     return groups.length > 0 && groups.every((group) => this.collapsed.has(group.path));
   }
 
   setAllCollapsed(collapsed: boolean): void {
     this.collapsed.clear();
-    if (collapsed)
-      for (const group of [...this.groups.direct, ...this.groups.linked])
-        this.collapsed.add(group.path);
+    if (collapsed) for (const group of this.allGroups()) this.collapsed.add(group.path);
     this.render(this.groups, this.options);
   }
 
@@ -112,8 +115,28 @@ export class ResultList {
     this.render(this.groups, this.options);
   }
 
-  forgetGone(): void {
-    this.gone.clear();
+  private allGroups(): NoteGroup[] {
+    const { direct, linked, weaker } = this.groups;
+    return [...direct, ...linked, ...(this.showWeaker ? weaker : [])];
+  }
+
+  private drawWeaker(groups: readonly NoteGroup[]): void {
+    if (groups.length === 0) return;
+    const count = groups.reduce((sum, group) => sum + group.passages.length, 0);
+    const self = this.container.createDiv({
+      cls: "tree-item-self is-clickable sidelight-weaker",
+    });
+    self.setAttribute("role", "treeitem");
+    self.setAttribute("aria-level", "1");
+    self.setAttribute("aria-expanded", String(this.showWeaker));
+    self.tabIndex = -1;
+    drawArrow(self, !this.showWeaker);
+    self.createDiv({ cls: "tree-item-inner", text: t("results.weaker", { n: count }) });
+    setTooltip(self, t("results.weaker.tip"));
+    self.addEventListener("click", () => this.toggle(WEAKER));
+    this.rows.push({ el: self, key: WEAKER, group: WEAKER, result: null });
+    if (!this.showWeaker) return;
+    for (const group of groups) this.drawGroup(this.container, group, "weaker");
   }
 
   private drawGroup(parent: HTMLElement, group: NoteGroup, part: string): void {
@@ -126,9 +149,7 @@ export class ResultList {
     self.setAttribute("aria-level", "1");
     self.setAttribute("aria-expanded", String(!isCollapsed));
     self.tabIndex = -1;
-    const arrow = self.createDiv({ cls: "tree-item-icon collapse-icon" });
-    arrow.toggleClass("is-collapsed", isCollapsed);
-    setIcon(arrow, "right-triangle");
+    drawArrow(self, isCollapsed);
     const name = self.createDiv({ cls: "tree-item-inner" });
     name.createSpan({ cls: "sidelight-title", text: group.title });
     if (group.folder !== "") name.createSpan({ cls: "sidelight-folder", text: group.folder });
@@ -203,6 +224,11 @@ export class ResultList {
     const lines = lineRange(result.citation);
     if (lines !== "") footer.createSpan({ cls: "sidelight-lines", text: lines });
     this.drawBadge(footer, result);
+    if (result.conflict_of)
+      footer.createSpan({
+        cls: "sidelight-conflict",
+        text: t("result.conflict", { note: titleOf(result.conflict_of) }),
+      });
     const matched = matchedNames(result);
     if (matched.length > 0) {
       const names = footer.createSpan({ cls: "sidelight-matched", text: matched.join(" · ") });
@@ -298,10 +324,10 @@ export class ResultList {
         return go(rows.at(-1));
       case "ArrowLeft":
         if (row.result !== null) return go(rows.find((r) => r.group === row.group && !r.result));
-        if (!this.collapsed.has(row.group)) this.toggle(row.group);
+        if (!this.isClosed(row.group)) this.toggle(row.group);
         return true;
       case "ArrowRight":
-        if (row.result === null && this.collapsed.has(row.group)) this.toggle(row.group);
+        if (row.result === null && this.isClosed(row.group)) this.toggle(row.group);
         else if (row.result === null) return go(rows[index + 1]);
         return true;
       case "Enter":
@@ -327,15 +353,20 @@ export class ResultList {
 
   private enter(event: KeyboardEvent, row: Row): boolean {
     if (row.result === null) {
-      if (Keymap.isModEvent(event) !== false) this.host.openNote(row.group, event);
-      else this.toggle(row.group);
+      if (Keymap.isModEvent(event) === false || row.group === WEAKER) this.toggle(row.group);
+      else this.host.openNote(row.group, event);
     } else if (event.altKey && !event.ctrlKey && !event.metaKey) this.host.insert(row.result);
     else this.host.open(row.result, event);
     return true;
   }
 
+  private isClosed(group: string): boolean {
+    return group === WEAKER ? !this.showWeaker : this.collapsed.has(group);
+  }
+
   private toggle(path: string): void {
-    if (!this.collapsed.delete(path)) this.collapsed.add(path);
+    if (path === WEAKER) this.showWeaker = !this.showWeaker;
+    else if (!this.collapsed.delete(path)) this.collapsed.add(path);
     this.render(this.groups, this.options);
   }
 
@@ -366,6 +397,12 @@ const BADGE_ICONS = {
   similar: "pencil-line",
   gone: "circle-slash",
 } as const;
+
+function drawArrow(self: HTMLElement, isCollapsed: boolean): void {
+  const arrow = self.createDiv({ cls: "tree-item-icon collapse-icon" });
+  arrow.toggleClass("is-collapsed", isCollapsed);
+  setIcon(arrow, "right-triangle");
+}
 
 function drawHeadings(el: HTMLElement, result: Result): void {
   const headings = shownHeadings(result);

@@ -9,7 +9,7 @@ import {
   type WorkspaceLeaf,
 } from "obsidian";
 import { inOneLine } from "../core/failure";
-import { byNote, folderOf, groupResults, titleOf } from "../core/grouping";
+import { byNote, folderOf, groupResults, NO_GROUPS, titleOf } from "../core/grouping";
 import { remember } from "../core/history";
 import { t } from "../core/i18n";
 import {
@@ -279,7 +279,7 @@ export class SearchView extends ItemView {
     const result = state.phase === "empty" || this.showHelp ? null : state.answer?.result;
     const groups =
       result?.status === "no_evidence"
-        ? { direct: this.showNear ? byNote(result.near_misses) : [], linked: [] }
+        ? { ...NO_GROUPS, direct: this.showNear ? byNote(result.near_misses) : [] }
         : groupResults(result?.results ?? [], settings.sort, (path) => {
             return this.app.vault.getFileByPath(path)?.stat.mtime ?? 0;
           });
