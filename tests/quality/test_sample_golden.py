@@ -143,15 +143,15 @@ def test_linked_passages_follow_the_direct_ones(engine: Engine) -> None:
 
 def test_ranking_floors(evaluation: Evaluation) -> None:
     metrics = evaluation.as_json()["metrics"]["pipeline"]
-    assert metrics["all"]["ndcg@10"] >= 0.80  # measured 0.842
+    assert metrics["all"]["ndcg@10"] >= 0.80  # measured 0.860
     assert metrics["all"]["hit@1"] >= 0.68  # measured 0.750
-    assert metrics["all"]["recall@10"] >= 0.92  # measured 0.964
+    assert metrics["all"]["recall@10"] >= 0.92  # measured 0.990
     floors = {
-        "exact-symbol": 0.87,  # measured 0.929
-        "paraphrase": 0.80,  # measured 0.857
+        "exact-symbol": 0.84,  # measured 0.908
+        "paraphrase": 0.85,  # measured 1.000
         "cross-lingual": 0.85,  # measured 0.929
-        "multi-hop": 0.45,  # measured 0.549
-        "aggregation": 0.75,  # measured 0.831
+        "multi-hop": 0.45,  # measured 0.546
+        "aggregation": 0.70,  # measured 0.774
     }
     measured = {kind: values["ndcg@10"] for kind, values in metrics["by_kind"].items()}
     assert {kind: v for kind, v in measured.items() if v < floors[kind]} == {}
@@ -168,8 +168,8 @@ def test_the_pipeline_beats_each_single_channel(evaluation: Evaluation) -> None:
 def test_what_the_vault_does_not_answer_is_refused(evaluation: Evaluation) -> None:
     gate = evaluation.as_json()["gate"]
     assert gate["unanswerable_refused"] >= 0.60  # measured 0.75
-    assert gate["answerable_kept"] >= 0.60  # measured 0.69
-    assert gate["auc"] >= 0.72  # measured 0.785
+    assert gate["answerable_kept"] >= 0.55  # measured 0.656
+    assert gate["auc"] >= 0.72  # measured 0.801
 
 
 def test_every_cited_answer_stands_in_its_lines(evaluation: Evaluation) -> None:
