@@ -43,9 +43,10 @@ def _copies_last(
 ) -> list[Candidate]:
     """Each copy right behind the last passage of its original, where that is in the list."""
     last = {c.chunk.path: place for place, c in enumerate(candidates)}
+    originals = {path: original_of(path) for path in last}
 
     def place_of(place: int) -> tuple[int, int]:
-        original = original_of(candidates[place].chunk.path)
+        original = originals[candidates[place].chunk.path]
         behind = last.get(original, -1) if original else -1
         return (behind, 1 + place) if behind > place else (place, 0)
 

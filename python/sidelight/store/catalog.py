@@ -95,6 +95,7 @@ class Catalog:
         self.total_length = 0  # terms of searchable chunks
         self.revision = 0  # counts changes; caches compare it
         self._content = 0
+        self._embedded: tuple[tuple[int, int, int], int] = ((-1, 0, 0), 0)
 
     def replace(self, note: NoteRow, chunks: Sequence[ChunkRow]) -> None:
         """Puts a note and its chunks in place of what stood at its path."""
@@ -140,9 +141,13 @@ class Catalog:
         return hashlib.sha256(content.encode()).hexdigest()[:16]
 
     def embedded(self) -> int:
-        """Searchable chunks that have their vector."""
+        """Searchable chunks that have their vector; counted once a change."""
         with self.lock:
-            return sum(len(ids) for h, ids in self.by_embedding.items() if h in self.vectors)
+            now = (self.revision, id(self.vectors), len(self.vectors))
+            if self._embedded[0] != now:
+                known = (ids for h, ids in self.by_embedding.items() if h in self.vectors)
+                self._embedded = (now, sum(map(len, known)))
+            return self._embedded[1]
 
     def unembedded(self) -> list[ChunkRow]:
         """Searchable chunks without a vector, one a distinct text, in stable order."""
