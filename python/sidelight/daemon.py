@@ -83,6 +83,7 @@ async def _run(
             engine.vault,
             data_dir=options.data_dir,
             index=engine,
+            embedder=engine.embedder,
             allowed_origins=options.allow_origins,
         ),
     )

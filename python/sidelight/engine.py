@@ -370,6 +370,11 @@ class Engine:
         return states + waiting
 
     @property
+    def embedder(self) -> Embedder | None:
+        """The embedding model, once it is loaded."""
+        return self._embedder
+
+    @property
     def model_id(self) -> str:
         """Id of the embedding model in use, "" for words only."""
         return self._embedder.id if self._embedder is not None else ""

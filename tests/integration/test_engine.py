@@ -291,7 +291,7 @@ def test_unchanged_vault_is_not_read_again(
 
     real = pipeline.read_note_bytes
     monkeypatch.setattr(
-        pipeline, "read_note_bytes", lambda v, p, limit: (read.append(p), real(v, p, limit))[1]
+        pipeline, "read_note_bytes", lambda v, p, *rest: (read.append(p), real(v, p, *rest))[1]
     )
     engine.sync(lexical_only=True)
     assert read == []
@@ -428,6 +428,19 @@ def test_deleted_data_folder_is_made_anew(opened: Callable[..., Engine], tmp_pat
 
 
 # ------------------------------------------------------------------ names and copies
+
+
+def test_value_of_a_property_is_a_word_the_vault_knows(
+    opened: Callable[..., Engine], vault: Path
+) -> None:
+    write_vault(vault, {"节点.md": "---\nid: LAN-207\n地点: 三号大棚\n---\n\n在门口。\n"})
+    engine = opened(settings=Settings())
+    engine.sync(lexical_only=True)
+    for query in ("LAN-207", "三号大棚"):
+        result = search(engine, query)
+        assert result.ok, result.reasons
+        assert result.results[0].citation.kind.value == "property"
+        assert result.query.unknown_terms == ()
 
 
 def test_attachment_is_found_by_its_name(opened: Callable[..., Engine], vault: Path) -> None:

@@ -228,3 +228,15 @@ def test_numbered_copy_counts_only_beside_its_original() -> None:
     assert sync_conflict_original("a/Chapter 2.md", there.__contains__) is None
     assert sync_conflict_original("a/笔记-LAPTOP-conflict.md", there.__contains__) == "a/笔记.md"
     assert sync_conflict_original("a/边境-conflict.md", there.__contains__) is None
+
+
+def test_expression_that_would_take_for_ever_does_not(tmp_path: Path) -> None:
+    settings = tmp_path / ".obsidian"
+    settings.mkdir()
+    filters = ["/^(a+)+$/", "/(?=秘密)秘/", "/Private\\d/"]
+    (settings / "app.json").write_text(json.dumps({"userIgnoreFilters": filters}), "utf-8")
+    exclusions = Exclusions.load(tmp_path, Settings())
+    assert not exclusions.excluded("a" * 40 + "!.md")  # Python's own engine needs days
+    assert exclusions.excluded("日记/秘密.md"), "looking around still excludes"
+    assert exclusions.excluded("private7/x.md")
+    assert exclusions.problems == ()

@@ -94,6 +94,7 @@ def serve(
         else:
             print(f"Sidelight serves {places.vault}")
             print(f"Listening on 127.0.0.1:{listening} (this computer only); Ctrl-C stops it.")
+            print(f"Discovery file: {places.discovery}")
             print(f"Log: {places.log}", flush=True)
 
     options = ServeOptions(vault, port, data_dir, log_level, allow_origin, exit_with_clients)

@@ -18,9 +18,10 @@ from sidelight.types import Chunk, FileEntry, Note, PassageKind
 from sidelight.vault.chunker import chunk_note
 from sidelight.vault.dates import note_dates
 from sidelight.vault.markdown import parse_note
+from sidelight.vault.markup import without_marks
 
 # Changes when chunks, fields or what is embedded change: every note is then read again.
-DRAFT_VERSION = "2"
+DRAFT_VERSION = "3"
 _SPACE = re.compile(r"\s+")
 
 
@@ -115,7 +116,7 @@ def _draft_chunk(note: Note, chunk: Chunk, terms: Terms) -> ChunkDraft:
         words = "\n".join((note.title, *chunk.heading_path[:-1], chunk.context))
         own_heading = chunk.heading_path[-1:] if not _starts_with_heading(chunk) else ()
         words = "\n".join((words, *own_heading, chunk.text))
-        searched = tuple(sorted(terms.index_terms(words)))
+        searched = tuple(sorted(terms.index_terms(without_marks(words))))
     return ChunkDraft(
         chunk=chunk,
         content_hash=note.content_hash,

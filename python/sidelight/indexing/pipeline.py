@@ -227,7 +227,7 @@ class Indexer:
             limit = self.settings.max_note_bytes / 1e6
             return failed_note(entry, f"larger than {limit:g} MB (setting max_note_bytes)")
         try:
-            data = read_note_bytes(self.vault, entry.path, self.settings.max_note_bytes)
+            data = self._bytes(entry.path)
         except FileNotFoundError:
             return None
         except OSError as error:
@@ -242,13 +242,17 @@ class Indexer:
             log.debug("in detail", exc_info=True)
             return failed_note(entry, f"could not be indexed ({type(error).__name__})")
 
+    def _bytes(self, path: str) -> bytes:
+        settings = self.settings
+        return read_note_bytes(self.vault, path, settings.max_note_bytes, settings.followed_links)
+
     def _moved(self, changes: Changes) -> list[str]:
         """Records renames (same bytes, one old and one new path); returns what is gone."""
         new = {}
         for entry in changes.changed:
             if entry.path not in self._catalog.notes and entry.size <= self.settings.max_note_bytes:
                 try:
-                    data = read_note_bytes(self.vault, entry.path, self.settings.max_note_bytes)
+                    data = self._bytes(entry.path)
                 except OSError:
                     continue
                 new[entry.path] = hashlib.sha256(data).hexdigest()

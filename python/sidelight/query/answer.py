@@ -36,6 +36,7 @@ from sidelight.types import (
     SearchResult,
 )
 from sidelight.vault.files import sync_conflict_original
+from sidelight.vault.markup import without_marks
 
 NEAR_MISSES = 5  # contract
 _SOURCE = "vault"
@@ -221,7 +222,7 @@ def _result(index: Index, asked: Asked, rank: int, passage: CitedPassage, cited:
         title=found[0].title if found else chunk.path,
         heading_path=chunk.heading_path,
         text=text,
-        snippet=snippet(_below_heading(text, chunk), asked.terms, asked.phrases),
+        snippet=snippet(without_marks(_below_heading(text, chunk)), asked.terms, asked.phrases),
         origin=Origin.LINKED if passage.linked else Origin.DIRECT,
         graph_provenance=_provenance(index, passage.linked, cited) if passage.linked else None,
         channels={name: candidate.hits.get(name) for name in CHANNELS},

@@ -108,7 +108,6 @@ class Asked:
 
     def _recall_names(self, index: Index) -> list[Hit]:
         assert self.lexical is not None
-        index.metadata.refresh(index.catalog)
         return index.metadata.search(
             self.text, self.lexical, index.catalog, self.allowed, index.settings.pool
         )
@@ -137,7 +136,14 @@ def understand(request: SearchRequest, index: Index) -> Asked:
     if request.mode is not Mode.SEMANTIC:
         with index.catalog.lock:
             settings = index.settings
-            lexical = LexicalQuery(terms, index.catalog, settings.bm25_k1, settings.bm25_b)
+            index.metadata.refresh(index.catalog)
+            lexical = LexicalQuery(
+                terms,
+                index.catalog,
+                settings.bm25_k1,
+                settings.bm25_b,
+                index.metadata.knows,
+            )
     return Asked(
         text=text,
         shown_text=request.text,

@@ -23,7 +23,7 @@ from sidelight.store.rows import ChunkRow
 COSINE_MIDDLE = 0.42  # of the default model, language-centred: as likely to answer as not
 COSINE_SCALE = 0.07
 WORDS_WORTH = 0.8  # a passage that holds every term of the query is this likely to answer
-NAME_WORTH = 0.5  # a note whose name is the whole query; see docs/ranking.md
+NAME_WORTH = 0.9  # a note whose name is the whole query; see docs/ranking.md
 
 
 def evidence(cosine: float, coverage: float, name: float = 0.0) -> float:

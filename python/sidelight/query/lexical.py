@@ -7,7 +7,7 @@ the same before and after compaction, after a restart and on a fresh index.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -24,13 +24,15 @@ class WeightedTerm:
 
     Attributes:
         codes: vocabulary codes it stands for: one, several for an unfinished word, or none
-            where the vault has never seen it.
+            where no passage holds it.
+        named: whether some title, tag, property or other name holds it.
         idf: `ln(1 + (N - df + 0.5) / (df + 0.5))` (Robertson & Zaragoza 2009, never negative).
     """
 
     query: QueryTerm
     codes: tuple[int, ...]
     idf: float
+    named: bool = False
 
     @property
     def mass(self) -> float:
@@ -41,27 +43,37 @@ class WeightedTerm:
 class LexicalQuery:
     """A query's terms, weighted against one catalog."""
 
-    def __init__(self, terms: Sequence[QueryTerm], catalog: Catalog, k1: float, b: float) -> None:
+    def __init__(
+        self,
+        terms: Sequence[QueryTerm],
+        catalog: Catalog,
+        k1: float,
+        b: float,
+        named: Callable[[str], bool] = lambda term: False,
+    ) -> None:
         self._k1, self._b = k1, b
         self._count = catalog.searchable
         self._average = catalog.average_length()
         self._vocabulary_size = len(catalog.vocabulary)
-        self.terms = tuple(self._weighted(term, catalog) for term in terms)
+        self.terms = tuple(self._weighted(term, catalog, named) for term in terms)
         self.total_mass = sum(term.mass for term in self.terms)
 
-    def _weighted(self, term: QueryTerm, catalog: Catalog) -> WeightedTerm:
+    def _weighted(
+        self, term: QueryTerm, catalog: Catalog, named: Callable[[str], bool]
+    ) -> WeightedTerm:
         names = catalog.vocabulary.starting_with(term.term) if term.prefix else [term.term]
         codes = [c for c in (catalog.vocabulary.find(name) for name in names) if c is not None]
         df = max((catalog.vocabulary.df(code) for code in codes), default=0)
-        return WeightedTerm(term, tuple(codes), inverse_document_frequency(df, self._count))
+        idf = inverse_document_frequency(df, self._count)
+        return WeightedTerm(term, tuple(codes), idf, named(term.term))
 
     def known(self) -> list[WeightedTerm]:
         """Terms that some passage of the vault holds."""
         return [term for term in self.terms if term.codes]
 
     def unknown(self) -> list[WeightedTerm]:
-        """Terms that the vault has never seen."""
-        return [term for term in self.terms if not term.codes]
+        """Terms that the vault has never seen, neither in a passage nor in a name."""
+        return [term for term in self.terms if not term.codes and not term.named]
 
     def frequencies(self, chunks: Sequence[ChunkRow]) -> NDArray[np.float64]:
         """How often each chunk holds each term, shape (chunks, terms)."""

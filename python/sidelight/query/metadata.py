@@ -28,6 +28,7 @@ FIELD_WORTH = {
     "folder": 0.3,
     "attachment": 0.8,
 }
+_EQUAL = 0.9  # at least, where a name is the query to the letter
 _WHOLE_NAME = 0.3  # a short name wholly contained in a long question still counts this much
 _PREFIX_TERMS = 50  # names an unfinished word may stand for
 
@@ -63,6 +64,10 @@ class MetadataIndex:
                     self._add(note)
             self._revision = catalog.revision
             self._sorted = None
+
+    def knows(self, term: str) -> bool:
+        """Whether some name holds the term."""
+        return bool(self._postings.get(term))
 
     def search(
         self, text: str, query: LexicalQuery, catalog: Catalog, allowed: set[str] | None, pool: int
@@ -103,8 +108,8 @@ class MetadataIndex:
         self, label: str, field: Field, asked: str, held: int, mass: float, query: LexicalQuery
     ) -> float:
         worth = FIELD_WORTH[field.kind]
-        if label == asked:
-            return worth
+        if label == asked and field.kind != "folder":
+            return max(worth, _EQUAL)
         explained = min(1.0, mass / (query.total_mass or 1.0))
         whole = min(1.0, held / len(field.terms))
         return round(0.98 * worth * whole * (_WHOLE_NAME + (1 - _WHOLE_NAME) * explained), 9)
