@@ -85,9 +85,12 @@ def test_diversity_keeps_order_and_its_limits(numbers: list[int], per_note: int)
 def test_evidence_is_a_confidence_that_only_grows(
     cosine: float, coverage: float, name: float, more: float
 ) -> None:
-    value = evidence(cosine, coverage, name)
+    def sure(*numbers: float) -> float:
+        return float(evidence(*(np.array([number]) for number in numbers))[0])
+
+    value = sure(cosine, coverage, name)
     assert 0 <= value <= 1
-    assert evidence(min(1, cosine + more), coverage, name) >= value
-    assert evidence(cosine, min(1, coverage + more), name) >= value
-    assert evidence(cosine, coverage, min(1, name + more)) >= value
-    assert evidence(float("nan"), coverage, name) <= value
+    assert sure(min(1, cosine + more), coverage, name) >= value
+    assert sure(cosine, min(1, coverage + more), name) >= value
+    assert sure(cosine, coverage, min(1, name + more)) >= value
+    assert sure(float("nan"), coverage, name) <= value

@@ -8,9 +8,7 @@ the gate. Constants fitted on judged questions (docs/ranking.md); they hold on o
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,19 +24,21 @@ WORDS_WORTH = 0.8  # a passage that holds every term of the query is this likely
 NAME_WORTH = 0.9  # a note whose name is the whole query; see docs/ranking.md
 
 
-def evidence(cosine: float, coverage: float, name: float = 0.0) -> float:
-    """Confidence in 0..1; a cosine of NaN (not embedded, not asked) counts as none.
+def evidence(
+    cosines: NDArray[np.float64], coverages: NDArray[np.float64], names: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Confidence of each passage in 0..1; all shapes (n,).
 
     Args:
-        cosine: language-centred, -1..1.
-        coverage: 0..1.
-        name: score of the metadata channel, 0..1.
+        cosines: language-centred, -1..1; NaN (not embedded, not asked) counts as none.
+        coverages: 0..1.
+        names: score of the metadata channel, 0..1.
     """
-    meaning = 0.0
-    if not math.isnan(cosine):
-        meaning = 1 / (1 + math.exp(-(cosine - COSINE_MIDDLE) / COSINE_SCALE))
-    missing = (1 - meaning) * (1 - WORDS_WORTH * coverage**2) * (1 - NAME_WORTH * name**2)
-    return round(1 - missing, 9)
+    known = np.nan_to_num(cosines, nan=-1.0)
+    meaning = 1 / (1 + np.exp(-(known - COSINE_MIDDLE) / COSINE_SCALE))
+    meaning = np.where(np.isnan(cosines), 0.0, meaning)
+    missing = (1 - meaning) * (1 - WORDS_WORTH * coverages**2) * (1 - NAME_WORTH * names**2)
+    return np.round(1 - missing, 9)
 
 
 def weigh(
@@ -53,15 +53,23 @@ def weigh(
     (`query` or `vector` None) counts as nothing.
     """
     cosines, coverages = measure([c.chunk for c in candidates], query, vector, catalog)
-    weighed = []
-    for candidate, cosine, coverage in zip(candidates, cosines, coverages, strict=True):
-        hit = candidate.hits.get("metadata")
-        sure = evidence(float(cosine), float(coverage), hit.score if hit else 0.0)
-        weighed.append(
-            replace(candidate, cosine=float(cosine), coverage=float(coverage), evidence=sure)
+    names = np.array([_name_score(c) for c in candidates])
+    sure = evidence(cosines, coverages, names).tolist() if candidates else []
+    weighed = [
+        Candidate(
+            c.chunk, c.hits, c.contributions, c.rrf_score, cosine, coverage, value, c.rerank_score
         )
+        for c, cosine, coverage, value in zip(
+            candidates, cosines.tolist(), coverages.tolist(), sure, strict=True
+        )
+    ]
     weighed.sort(key=lambda c: (-c.evidence, -c.rrf_score, c.chunk.order))
     return weighed
+
+
+def _name_score(candidate: Candidate) -> float:
+    hit = candidate.hits.get("metadata")
+    return hit.score if hit else 0.0
 
 
 def measure(

@@ -7,7 +7,6 @@ note with many links those come that lead to evidence for the query, not the fir
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -137,7 +136,7 @@ def _best(
         notes = {t.chunk.path: catalog.by_note.get(t.chunk.path, ()) for t in targets}
     chunks = [t.chunk for t in targets] + [c for rows in notes.values() for c in rows]
     cosines, coverages = measure(chunks, query, vector, catalog)
-    sure = [evidence(float(g), float(c)) for g, c in zip(cosines, coverages, strict=True)]
+    sure = evidence(cosines, coverages, np.zeros(len(chunks))).tolist()
     of_note: dict[str, float] = {}
     for chunk, value in zip(chunks, sure, strict=True):
         of_note[chunk.path] = max(value, of_note.get(chunk.path, 0.0))
@@ -147,7 +146,7 @@ def _best(
             Candidate(
                 target.chunk,
                 {},
-                cosine=float(cosines[i]) if not math.isnan(cosines[i]) else math.nan,
+                cosine=float(cosines[i]),
                 coverage=float(coverages[i]),
                 evidence=sure[i],
             ),
