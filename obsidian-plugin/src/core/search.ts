@@ -132,7 +132,10 @@ export class SearchSession {
     this.running = controller;
     this.update({ ...this.current, phase: "searching" });
     try {
-      const result = await this.ask(question, typing, controller.signal);
+      let result = await this.ask(question, typing, controller.signal);
+      // An unfinished word proves nothing: before "no evidence" is said, the word counts as meant.
+      if (typing && result.status === "no_evidence" && this.running === controller)
+        result = await this.ask(question, false, controller.signal);
       if (this.running !== controller) return;
       this.running = null;
       const answer = { question, result };

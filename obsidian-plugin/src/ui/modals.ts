@@ -123,13 +123,13 @@ export class FailedNotesModal extends Modal {
   }
 }
 
-/** A short text with an optional command to copy. */
+/** A short text with a command to copy before its last paragraph. */
 export class HelpModal extends Modal {
   constructor(
     context: Context,
     private readonly heading: string,
     private readonly paragraphs: readonly string[],
-    private readonly command = "",
+    private readonly command: string,
   ) {
     super(context.app);
   }
@@ -137,8 +137,13 @@ export class HelpModal extends Modal {
   override onOpen(): void {
     this.setTitle(this.heading);
     this.modalEl.addClass("sidelight-modal");
-    for (const text of this.paragraphs) this.contentEl.createEl("p", { text });
-    if (this.command === "") return;
+    const [last = "", ...first] = [...this.paragraphs].reverse();
+    for (const text of first.reverse()) this.contentEl.createEl("p", { text });
+    this.drawCommand();
+    this.contentEl.createEl("p", { text: last });
+  }
+
+  private drawCommand(): void {
     const row = this.contentEl.createDiv({ cls: "sidelight-command" });
     row.createEl("code", { text: this.command });
     const button = row.createEl("button", { text: t("action.copy") });

@@ -32,13 +32,13 @@ export async function openResult(
   if (resolved === null) return { opened: "failed", citation: null, path: result.path };
   const { citation, path, text } = resolved;
   const file = app.vault.getFileByPath(path);
-  if (file === null) {
-    new Notice(t("open.missing", { path }));
-    return { opened: "failed", citation, path };
-  }
   if (citation.status === "unresolvable") {
     new Notice(t("open.gone"));
     return { opened: "gone", citation, path };
+  }
+  if (file === null) {
+    new Notice(t("open.missing", { path }));
+    return { opened: "failed", citation, path };
   }
   const shown = await showFile(app, file, pane);
   const selected = shown !== null && (await select(shown, citation, text));
@@ -88,12 +88,24 @@ async function resolveNow(
     );
   } catch (error) {
     const failure = failureOf(error);
+    // The index has moved on and knows the passage no more: it is gone, like an unresolvable one.
+    if (failure.code === "NOT_FOUND") return gone(result);
     const unreachable = ["BRIDGE_UNAVAILABLE", "TIMEOUT"].includes(failure.code);
     if (error instanceof BridgeFailure && unreachable && file !== null)
       return checkedHere(app, file, result);
     new Notice(inOneLine(failure));
     return null;
   }
+}
+
+function gone({ path, citation }: Pick<Result, "path" | "citation">): ResolveResult {
+  const nowhere = {
+    status: "unresolvable",
+    match: null,
+    start_line: null,
+    end_line: null,
+  } as const;
+  return { path, citation: { ...citation, ...nowhere }, text: "", why: "" };
 }
 
 async function bufferFor(app: App, file: TFile): Promise<string | null> {

@@ -2,7 +2,7 @@
 import { Keymap, setIcon, SuggestModal } from "obsidian";
 import type { Result } from "../bridge/protocol";
 import { BridgeFailure, failureOf, inOneLine } from "../core/failure";
-import { shownHeadings } from "../core/grouping";
+import { groupResults, shownHeadings } from "../core/grouping";
 import { t } from "../core/i18n";
 import { lineRange } from "../core/links";
 import { DEBOUNCE_MS } from "../core/search";
@@ -51,7 +51,8 @@ export class QuickSearchModal extends SuggestModal<Result> {
     try {
       const { results } = await service.search(question, true, controller.signal);
       this.emptyStateText = t("noEvidence.title");
-      return results;
+      const { direct, linked } = groupResults(results, "relevance", () => 0);
+      return [...direct, ...linked].flatMap((group) => group.passages);
     } catch (error) {
       if (!(error instanceof BridgeFailure && error.code === "CANCELLED"))
         this.emptyStateText = inOneLine(failureOf(error));
