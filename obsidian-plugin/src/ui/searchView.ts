@@ -4,27 +4,21 @@ import {
   Menu,
   Notice,
   setIcon,
-  setTooltip,
   type ViewStateResult,
   type WorkspaceLeaf,
 } from "obsidian";
 import { inOneLine } from "../core/failure";
-import { byNote, folderOf, groupResults, NO_GROUPS, titleOf } from "../core/grouping";
+import { byNote, groupResults, NO_GROUPS } from "../core/grouping";
 import { remember } from "../core/history";
 import { t } from "../core/i18n";
-import {
-  type Mode,
-  type Scope,
-  scopeFilter,
-  type SearchState,
-  SearchSession,
-} from "../core/search";
+import { type Mode, type Scope, type SearchState, SearchSession } from "../core/search";
 import { bannersFor } from "../core/status";
 import { MODES, SORTS } from "../settings";
 import { actionsFor, run } from "./actions";
 import { drawEmpty, drawNoEvidence, drawSyntax } from "./answers";
 import { performBannerAction } from "./bannerActions";
 import { Banners } from "./banners";
+import { drawChips } from "./chips";
 import { type Context, ICON, SEARCH_VIEW } from "./context";
 import { copyList, insertLink } from "./linking";
 import { openResult } from "./openPassage";
@@ -259,7 +253,10 @@ export class SearchView extends ItemView {
     const { answerEl, list, info } = this;
     if (answerEl === null || list === null || info === null) return;
     this.contentEl.toggleClass("is-searching", state.phase === "searching");
-    this.showChips(state);
+    if (this.chips !== null)
+      drawChips(this.chips, state, this.app.workspace.getActiveFile(), (changes) =>
+        run(this.session.change(changes)),
+      );
     if (state.phase === "searching" && state.answer !== null) return; // the old list stays
     info.setText(infoText(state));
     info.toggle(info.textContent !== "");
@@ -340,58 +337,6 @@ export class SearchView extends ItemView {
     this.collapseButton.setAttribute("aria-label", t(collapsed ? "tool.expand" : "tool.collapse"));
   }
 
-  private showChips(state: SearchState): void {
-    const { chips } = this;
-    if (chips === null) return;
-    chips.empty();
-    const { mode, scope } = state.question;
-    chip(chips, "layers", t(`mode.${mode}`), t("chip.mode"), (event) => this.modeMenu(event));
-    chip(chips, SCOPE_ICONS[scope.kind], scopeName(scope), t("chip.scope"), (event) =>
-      this.scopeMenu(event),
-    );
-    const filters = state.phase === "empty" ? {} : (state.answer?.result.query.filters ?? {});
-    const text = filterText(filters, scope);
-    if (text !== "") {
-      const el = chips.createSpan({ cls: "sidelight-chip mod-filter" });
-      setIcon(el.createSpan({ cls: "sidelight-icon" }), "filter");
-      el.createSpan({ text });
-      setTooltip(el, t("chip.filter"));
-    }
-  }
-
-  private modeMenu(event: MouseEvent): void {
-    const menu = new Menu();
-    for (const mode of MODES)
-      menu.addItem((item) =>
-        item
-          .setTitle(`${t(`mode.${mode}`)} · ${t(`mode.${mode}.means`)}`)
-          .setChecked(this.session.state.question.mode === mode)
-          .onClick(() => run(this.session.change({ mode }))),
-      );
-    menu.showAtMouseEvent(event);
-  }
-
-  private scopeMenu(event: MouseEvent): void {
-    const menu = new Menu();
-    const file = this.app.workspace.getActiveFile();
-    const current = this.session.state.question.scope;
-    const scopes: Scope[] = [{ kind: "vault" }];
-    if (file !== null) {
-      const folder = folderOf(file.path);
-      if (folder !== "") scopes.push({ kind: "folder", path: folder });
-      scopes.push({ kind: "note", path: file.path });
-    }
-    for (const scope of scopes)
-      menu.addItem((item) =>
-        item
-          .setTitle(scopeName(scope))
-          .setIcon(SCOPE_ICONS[scope.kind])
-          .setChecked(JSON.stringify(scope) === JSON.stringify(current))
-          .onClick(() => run(this.session.change({ scope }))),
-      );
-    menu.showAtMouseEvent(event);
-  }
-
   private sortMenu(event: MouseEvent): void {
     const menu = new Menu();
     const { settings } = this.context;
@@ -438,8 +383,6 @@ export class SearchView extends ItemView {
   }
 }
 
-const SCOPE_ICONS = { vault: "vault", folder: "folder", note: "file-text" } as const;
-
 function infoText({ phase, failure, answer }: SearchState): string {
   if (phase === "failed" && failure !== null) return inOneLine(failure);
   if (phase === "searching") return t("info.searching");
@@ -447,19 +390,6 @@ function infoText({ phase, failure, answer }: SearchState): string {
   const { results } = answer.result;
   const notes = new Set(results.map((result) => result.path)).size;
   return t("info.count", { n: results.length, notes });
-}
-
-function scopeName(scope: Scope): string {
-  if (scope.kind === "vault") return t("scope.vault");
-  if (scope.kind === "folder") return t("scope.folder", { folder: scope.path });
-  return t("scope.note", { note: titleOf(scope.path) });
-}
-
-// The filter as the daemon understood it; the scope's own part has its chip already.
-function filterText(filters: Record<string, unknown>, scope: Scope): string {
-  const { expression } = filters;
-  if (typeof expression !== "string") return "";
-  return expression.replace(scopeFilter(scope), "").trim();
 }
 
 function isScope(value: unknown): value is Scope {
@@ -479,20 +409,4 @@ function toolButton(
   el.setAttribute("aria-label", label);
   el.addEventListener("click", (event) => clicked(event));
   return el;
-}
-
-function chip(
-  parent: HTMLElement,
-  icon: string,
-  text: string,
-  label: string,
-  clicked: (event: MouseEvent) => void,
-): void {
-  const el = parent.createEl("button", { cls: "sidelight-chip" });
-  setIcon(el.createSpan({ cls: "sidelight-icon" }), icon);
-  el.createSpan({ cls: "sidelight-chip-text", text });
-  setIcon(el.createSpan({ cls: "sidelight-icon" }), "chevron-down");
-  el.setAttribute("aria-label", `${label}: ${text}`);
-  el.setAttribute("aria-haspopup", "menu");
-  el.addEventListener("click", clicked);
 }

@@ -1,0 +1,94 @@
+// The chips below the search field: how and where is searched, and which filters the query has.
+import { Menu, setIcon, setTooltip, type TFile } from "obsidian";
+import { folderOf, titleOf } from "../core/grouping";
+import { t } from "../core/i18n";
+import { type Question, type Scope, scopeFilter, type SearchState } from "../core/search";
+import { MODES } from "../settings";
+
+type Change = (changes: Partial<Pick<Question, "mode" | "scope">>) => void;
+
+const SCOPE_ICONS = { vault: "vault", folder: "folder", note: "file-text" } as const;
+
+/** Replaces the chips; `active` is the note whose folder and self can be searched. */
+export function drawChips(
+  chips: HTMLElement,
+  { question, answer, phase }: SearchState,
+  active: TFile | null,
+  change: Change,
+): void {
+  chips.empty();
+  const { mode, scope } = question;
+  chip(chips, "layers", t(`mode.${mode}`), t("chip.mode"), (event) =>
+    modeMenu(mode, change).showAtMouseEvent(event),
+  );
+  chip(chips, SCOPE_ICONS[scope.kind], scopeName(scope), t("chip.scope"), (event) =>
+    scopeMenu(scope, active, change).showAtMouseEvent(event),
+  );
+  const filters = phase === "empty" ? {} : (answer?.result.query.filters ?? {});
+  const text = filterText(filters, scope);
+  if (text === "") return;
+  const el = chips.createSpan({ cls: "sidelight-chip mod-filter" });
+  setIcon(el.createSpan({ cls: "sidelight-icon" }), "filter");
+  el.createSpan({ text });
+  setTooltip(el, t("chip.filter"));
+}
+
+function modeMenu(current: Question["mode"], change: Change): Menu {
+  const menu = new Menu();
+  for (const mode of MODES)
+    menu.addItem((item) =>
+      item
+        .setTitle(`${t(`mode.${mode}`)} · ${t(`mode.${mode}.means`)}`)
+        .setChecked(current === mode)
+        .onClick(() => change({ mode })),
+    );
+  return menu;
+}
+
+function scopeMenu(current: Scope, active: TFile | null, change: Change): Menu {
+  const menu = new Menu();
+  const scopes: Scope[] = [{ kind: "vault" }];
+  if (active !== null) {
+    const folder = folderOf(active.path);
+    if (folder !== "") scopes.push({ kind: "folder", path: folder });
+    scopes.push({ kind: "note", path: active.path });
+  }
+  for (const scope of scopes)
+    menu.addItem((item) =>
+      item
+        .setTitle(scopeName(scope))
+        .setIcon(SCOPE_ICONS[scope.kind])
+        .setChecked(JSON.stringify(scope) === JSON.stringify(current))
+        .onClick(() => change({ scope })),
+    );
+  return menu;
+}
+
+function scopeName(scope: Scope): string {
+  if (scope.kind === "vault") return t("scope.vault");
+  if (scope.kind === "folder") return t("scope.folder", { folder: scope.path });
+  return t("scope.note", { note: titleOf(scope.path) });
+}
+
+// The filter as the daemon understood it; the scope's own part has its chip already.
+function filterText(filters: Record<string, unknown>, scope: Scope): string {
+  const { expression } = filters;
+  if (typeof expression !== "string") return "";
+  return expression.replace(scopeFilter(scope), "").trim();
+}
+
+function chip(
+  parent: HTMLElement,
+  icon: string,
+  text: string,
+  label: string,
+  clicked: (event: MouseEvent) => void,
+): void {
+  const el = parent.createEl("button", { cls: "sidelight-chip" });
+  setIcon(el.createSpan({ cls: "sidelight-icon" }), icon);
+  el.createSpan({ cls: "sidelight-chip-text", text });
+  setIcon(el.createSpan({ cls: "sidelight-icon" }), "chevron-down");
+  el.setAttribute("aria-label", `${label}: ${text}`);
+  el.setAttribute("aria-haspopup", "menu");
+  el.addEventListener("click", clicked);
+}

@@ -1,0 +1,161 @@
+// Draws one passage: the link that brought it, headings, snippet, lines, badge, how it was found.
+// Keeps no state; every text of a note enters the page as text.
+import { setIcon, setTooltip, type UserEvent } from "obsidian";
+import type { Result } from "../bridge/protocol";
+import { channelsOf, citationInWords, matchedNames } from "../core/explain";
+import { shownHeadings, titleOf } from "../core/grouping";
+import { t } from "../core/i18n";
+import { lineRange } from "../core/links";
+import { type Range, sameWordsIn, segmentsOf } from "../core/segments";
+import { hasTable, tidied } from "../core/tidy";
+
+export interface PassageHost {
+  openSeed(result: Result, event: UserEvent): void;
+  showIndexed(result: Result): void;
+  menu(result: Result, event: MouseEvent | HTMLElement): void;
+}
+
+export interface PassageOptions {
+  fullPassages: boolean;
+  showChannels: boolean;
+  isGone: boolean; // it was not found any more when it was to be opened
+}
+
+/** Fills the row of a passage. */
+export function drawPassageBody(
+  el: HTMLElement,
+  result: Result,
+  host: PassageHost,
+  options: PassageOptions,
+): void {
+  if (result.graph_provenance !== null) drawProvenance(el, result, host);
+  drawHeadings(el, result);
+  drawText(el, result, options);
+  drawFooter(el, result, host, options);
+}
+
+function drawProvenance(el: HTMLElement, result: Result, host: PassageHost): void {
+  const link = result.graph_provenance;
+  if (link === null) return;
+  const line = el.createDiv({ cls: "sidelight-provenance" });
+  setIcon(line.createSpan({ cls: "sidelight-icon" }), "link");
+  const words = line.createSpan();
+  words.createSpan({ text: `${t("via.before")} ` });
+  words.createSpan({ cls: "sidelight-link", text: link.link });
+  words.createSpan({ text: ` ${t("via.in")} ` });
+  const seed = words.createEl("a", { cls: "sidelight-seed", text: titleOf(link.seed_path) });
+  seed.setAttribute("role", "link");
+  if (link.link_line !== null)
+    words.createSpan({ text: t("via.line", { line: String(link.link_line) }) });
+  setTooltip(seed, t("via.open", { path: link.seed_path }));
+  seed.addEventListener("click", (event) => {
+    event.stopPropagation();
+    host.openSeed(result, event);
+  });
+}
+
+function drawText(el: HTMLElement, result: Result, options: PassageOptions): void {
+  const { text, highlights } = tidied(result.snippet, {
+    heading: result.heading_path.at(-1) ?? "",
+    isTable: hasTable(result.text),
+  });
+  const full = options.fullPassages && result.text !== "";
+  const shown = full ? result.text : text;
+  const marks = full ? sameWordsIn(result.text, text, highlights) : highlights;
+  const snippet = el.createDiv({ cls: "sidelight-snippet" });
+  snippet.setAttribute("dir", "auto");
+  if (shown.trim() === "") {
+    snippet.createSpan({ cls: "sidelight-quiet", text: t("result.noText") });
+    return;
+  }
+  drawMarked(snippet, shown, marks);
+}
+
+function drawFooter(
+  el: HTMLElement,
+  result: Result,
+  host: PassageHost,
+  options: PassageOptions,
+): void {
+  const footer = el.createDiv({ cls: "sidelight-footer" });
+  const lines = lineRange(result.citation);
+  if (lines !== "") footer.createSpan({ cls: "sidelight-lines", text: lines });
+  drawBadge(footer, result, host, options.isGone);
+  if (result.conflict_of)
+    footer.createSpan({
+      cls: "sidelight-conflict",
+      text: t("result.conflict", { note: titleOf(result.conflict_of) }),
+    });
+  const matched = matchedNames(result);
+  if (matched.length > 0) {
+    const names = footer.createSpan({ cls: "sidelight-matched", text: matched.join(" · ") });
+    setTooltip(names, t("result.matched", { names: matched.join(t("list.comma")) }));
+  }
+  if (options.showChannels) {
+    const channels = channelsOf(result)
+      .filter(({ channel }) => channel !== "metadata" || matched.length === 0)
+      .map(({ label }) => label);
+    if (channels.length > 0) {
+      const found = footer.createSpan({
+        cls: "sidelight-channels",
+        text: channels.join(" · "),
+      });
+      setTooltip(found, t("result.channels", { channels: channels.join(t("list.comma")) }));
+    }
+  }
+  const more = footer.createDiv({ cls: "clickable-icon sidelight-more" });
+  setIcon(more, "more-horizontal");
+  more.setAttribute("aria-label", t("result.more"));
+  more.addEventListener("click", (event) => {
+    event.stopPropagation();
+    host.menu(result, event);
+  });
+}
+
+function drawBadge(footer: HTMLElement, result: Result, host: PassageHost, isGone: boolean): void {
+  const { status, match } = result.citation;
+  const kind = isGone
+    ? "gone"
+    : status === "fresh"
+      ? "fresh"
+      : match === "similar"
+        ? "similar"
+        : "changed";
+  const badge = footer.createSpan({ cls: `sidelight-badge mod-${kind}` });
+  setIcon(badge.createSpan({ cls: "sidelight-icon" }), BADGE_ICONS[kind]);
+  badge.createSpan({ text: t(`badge.${kind}`) });
+  const meaning = isGone ? t("badge.gone.tip") : citationInWords(result);
+  badge.setAttribute("aria-label", meaning);
+  if (kind === "fresh") return;
+  badge.addClass("is-clickable");
+  badge.setAttribute("aria-label", `${meaning} ${t("badge.click")}`);
+  badge.addEventListener("click", (event) => {
+    event.stopPropagation();
+    host.showIndexed(result);
+  });
+}
+
+const BADGE_ICONS = {
+  fresh: "check",
+  changed: "pencil-line",
+  similar: "pencil-line",
+  gone: "circle-slash",
+} as const;
+
+function drawHeadings(el: HTMLElement, result: Result): void {
+  const headings = shownHeadings(result);
+  if (headings.length === 0) return;
+  const { text, highlights } = result.snippet;
+  const line = el.createDiv({ cls: "sidelight-headings" });
+  headings.forEach((heading, index) => {
+    if (index > 0) setIcon(line.createSpan({ cls: "sidelight-icon" }), "chevron-right");
+    drawMarked(line.createSpan(), heading, sameWordsIn(heading, text, highlights));
+  });
+}
+
+function drawMarked(el: HTMLElement, text: string, marks: readonly Range[]): void {
+  for (const segment of segmentsOf(text, marks))
+    if (segment.marked)
+      el.createSpan({ cls: "search-result-file-matched-text", text: segment.text });
+    else el.appendText(segment.text);
+}
