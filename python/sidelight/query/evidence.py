@@ -1,6 +1,6 @@
 """How sure is it that a passage answers? One number on a fixed scale, from two others.
 
-`1 - (1 - s((g - 0.42) / 0.07)) (1 - 0.8 c^2)`: g is the language-centred cosine, c the
+`1 - (1 - s((g - 0.40) / 0.07)) (1 - 0.6 c^2)`: g is the language-centred cosine, c the
 weighted share of the query's terms that the passage holds, s the logistic function. Both are
 absolute by construction, unlike raw scores, so the same number orders the results and feeds
 the gate. Constants fitted on judged questions (docs/ranking.md); they hold on other vaults.
@@ -18,9 +18,9 @@ from sidelight.query.lexical import LexicalQuery
 from sidelight.store.catalog import Catalog
 from sidelight.store.rows import ChunkRow
 
-COSINE_MIDDLE = 0.42  # of the default model, language-centred: as likely to answer as not
+COSINE_MIDDLE = 0.40  # of the default model, language-centred: as likely to answer as not
 COSINE_SCALE = 0.07
-WORDS_WORTH = 0.8  # a passage that holds every term of the query is this likely to answer
+WORDS_WORTH = 0.6  # a passage that holds every term of the query is this likely to answer
 NAME_WORTH = 0.9  # a note whose name is the whole query; see docs/ranking.md
 
 
