@@ -27,7 +27,9 @@ CONSTRAINTS = ROOT / "scripts" / "constraints.txt"
 # What pip says when it is the network, which it otherwise takes for versions that are not there.
 UNREACHABLE = re.compile(r"connection|timed? ?out|resolve host|name resolution|proxy|SSL", re.I)
 STAMP = VENV / "sidelight-installed.json"
-BUILD_BACKEND = ("editables", "hatchling")  # pyproject.toml: build-system, and what it needs
+# pyproject.toml: build-system, and what it needs; then what jieba, a source archive, is built
+# with (the setuptools that comes with Python 3.11 is too old to make a wheel by itself).
+BUILD_BACKEND = ("editables", "hatchling", "setuptools", "wheel")
 LOG = VENV / "sidelight-install.log"
 
 
