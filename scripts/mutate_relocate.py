@@ -133,6 +133,12 @@ MUTATIONS = [
         "if False and (moved or",
     ),
     Mutation(
+        "4: a vanished copy whose neighbours it has as well",
+        RULES,
+        "return shared(cited) > max(map(shared, vanished))",
+        "return shared(cited) >= max(map(shared, vanished))",
+    ),
+    Mutation(
         "4: no exact search", RULES, "if candidates := sought.find(new):", "if candidates := []:"
     ),
     Mutation(
@@ -140,12 +146,13 @@ MUTATIONS = [
         RULES,
         "        return _choose_exact(sought, candidates, new, old_path, new_path)",
         "        got = _choose_exact(sought, candidates, new, old_path, new_path)\n"
-        "        return got if isinstance(got, Found) else _choose_similar(sought, new, own)",
+        "        return got if isinstance(got, Found) else "
+        "_choose_similar(sought, new, own, old_own)",
     ),
     Mutation(
         "5: no similarity",
         RULES,
-        "    return _choose_similar(sought, new, own)\n\n\ndef _choose_exact",
+        "    return _choose_similar(sought, new, own, old_own)\n\n\ndef _choose_exact",
         '    return Lost("")\n\n\ndef _choose_exact',
     ),
     Mutation("5: a lower threshold", RUNS, "THRESHOLD = 0.75", "THRESHOLD = 0.65"),
@@ -167,37 +174,51 @@ MUTATIONS = [
     Mutation(
         "5: the first run, not the best",
         RUNS,
-        "if best is None or _order(scored) < _order(best):",
-        "if best is None:",
+        "(-score, known + 1, extent, first, last)",
+        "(-1.0, known + 1, extent, first, last)",
     ),
     Mutation(
         "5: of equal scores the longest",
         RUNS,
-        "return -run.score, run.extent, run.first",
-        "return -run.score, -run.extent, run.first",
+        "(bound, _BY_LENGTH, extent, first, last)",
+        "(bound, _BY_LENGTH, -extent, first, last)",
     ),
     Mutation("5: of several places the best", RULES, "    if len(mine) != 1:", "    if False:"),
     Mutation(
         "5: several places are never told apart", RULES, "    if len(mine) != 1:", "    if True:"
     ),
-    Mutation(
-        "5: only one place is looked for",
-        RUNS,
-        "runs = [run for run in runs if not run.touches(best)]",
-        "break",
-    ),
+    Mutation("5: only one place is looked for", RUNS, "if search.is_over:", "if True:"),
     Mutation("5: short texts are found by likeness", RULES, "MIN_LETTERS = 6", "MIN_LETTERS = 0"),
     Mutation(
         "5: an edited twin is taken for the passage",
         RULES,
-        "return bool(rivals) and rivals[0].score >= score",
+        "if not rivals or rivals[0].score < score:",
+        "if True:",
+    ),
+    Mutation(
+        "5: of equal texts that changed none",
+        RULES,
+        "if rivals[0].score > score or not own()[found.first]:",
+        "if True:",
+    ),
+    Mutation(
+        "5: of equal texts under one heading the other",
+        RULES,
+        "return any(under[rival.first] and rival.score == score for rival in rivals)",
         "return False",
     ),
     Mutation(
+        "5: short texts are lost with a tick",
+        RULES,
+        "_words_alone(text) != _words_alone(now)",
+        "True",
+    ),
+    Mutation("5: passages of many lines are refused", RUNS, "_FEW = 3_000", "_FEW = 0"),
+    Mutation(
         "5: the subsequence bound is too low",
         RUNS,
-        "score_cutoff=-(-3 * total // 8)",
-        "score_cutoff=total // 2 - 2",
+        "score_cutoff=_needed(total))",
+        "score_cutoff=total // 2 - 2)",
     ),
     Mutation(
         "5: another measure",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import random
 import unicodedata
+from collections import Counter
 
 import pytest
 from citation_judge import Tally, compared_with_rules, judge_scripts
@@ -12,6 +13,7 @@ from edited_canvas import judge_canvases
 from edited_note import EditedNote, Line, Unit
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from small_cases import compared
 
 from sidelight.types import heading_path_at
 from sidelight.vault.markdown import parse_note
@@ -79,6 +81,36 @@ def test_answers_are_those_of_the_rules_read_word_by_word() -> None:
 @pytest.mark.soak
 def test_answers_are_those_of_the_rules_in_a_long_run() -> None:
     check_rules(seed=6, scripts=4_000)
+
+
+def check_small(seed: int, cases: int) -> None:
+    """Our answer is that of the rules, or none where theirs is wrong as often as not."""
+    counts = Counter[str]()
+    for got, went in compared(seed, cases):
+        counts["answers"] += 1
+        if got.ours == got.by_rules:
+            continue
+        assert got.by_rules is not None, f"{got.ours}\n{got.show}"
+        assert got.ours is None, f"{got.why}: {got.by_rules} {got.ours}\n{got.show}"
+        assert got.why in STRICTER, f"{got.why}: {got.by_rules}\n{got.show}"
+        if got.why == STRICTER[0]:
+            counts["too short"] += 1
+            continue
+        there = went.isdisjoint(range(got.by_rules[1], got.by_rules[2] + 1))
+        counts["refused, rules wrong" if there else "refused, rules right"] += 1
+    print(f"\n{dict(counts)}")
+    assert counts["too short"] <= 0.01 * counts["answers"]
+    assert counts["refused, rules right"] <= 0.005 * counts["answers"]
+    assert counts["refused, rules wrong"] >= counts["refused, rules right"]
+
+
+def test_answers_are_those_of_the_rules_in_notes_like_the_conformance_set() -> None:
+    check_small(seed=1, cases=1_500)
+
+
+@pytest.mark.soak
+def test_answers_are_those_of_the_rules_in_notes_like_the_conformance_set_in_a_long_run() -> None:
+    check_small(seed=2, cases=20_000)
 
 
 def check_canvases(tally: Tally) -> None:

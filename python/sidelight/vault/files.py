@@ -172,7 +172,9 @@ def read_note_bytes(
                 f"{path} is larger than {limit} bytes.", "Raise max_note_bytes to index it."
             )
         with open(full, "rb") as file:
-            return file.read(limit)
+            # Not `limit` at once: Python would set aside that much memory for every file.
+            data = file.read(min(limit, status.st_size + 1))
+            return data + file.read(limit - len(data)) if len(data) > status.st_size else data
     except (FileNotFoundError, NotADirectoryError) as error:
         raise NotFoundError(f"There is no file {path} in the vault.") from error
 

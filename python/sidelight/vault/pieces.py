@@ -11,7 +11,6 @@ import unicodedata
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
-from itertools import accumulate
 from typing import NamedTuple
 
 import numpy as np
@@ -29,7 +28,8 @@ _SPACES = [chr(code) for code in range(0x3001) if chr(code).isspace() and code n
 _ASCII_SPACES = [space for space in _SPACES if space.isascii()]
 # What may hide a heading from a look at line starts: code, HTML, comments, maths, definitions.
 _HIDING = ("```", "~~~", "<", "%%", "$$", "]:")
-_SUSPECT = frozenset(" \t=-")  # first character of an indented heading or an underline
+# An indented heading, or what underlines one if text stands above it.
+_SUSPECT = re.compile(r"\n(?:[ \t]+#|[ \t]*(?:=+|-+)[ \t]*(?=\n|\Z))")
 _HEADING = re.compile(r"(#{1,6})(|[ \t]+.*?)(?:[ \t]+#+)?[ \t]*")
 # A longer sentence is no prose (minified code, data): its clauses are the pieces.
 _LONG_SENTENCE = 240
@@ -111,24 +111,26 @@ class Pieces:
         return "".join(norm + " " if apart else norm for norm, apart in spaced).rstrip(" ")
 
     @cached_property
-    def starts(self) -> list[int]:
-        """Where each piece starts in `joined`."""
-        if self.apart is None:
-            lengths = [len(norm) + 1 for norm in self.norms]
-        else:
-            lengths = [len(n) + apart for n, apart in zip(self.norms, self.apart, strict=True)]
-        return list(accumulate(lengths, initial=0))[:-1]
+    def _lengths(self) -> Offsets:
+        return np.fromiter(map(len, self.norms), dtype=np.int64, count=len(self.norms))
 
     @cached_property
     def starts_array(self) -> Offsets:
-        """`starts`, for many runs at once; shape (pieces,)."""
-        return np.array(self.starts, dtype=np.int64)
+        """Where each piece starts in `joined`; shape (pieces,)."""
+        spaces = np.ones(len(self.norms), dtype=np.int64) if self.apart is None else self.apart
+        steps = self._lengths + spaces
+        return np.cumsum(steps) - steps
 
     @cached_property
     def ends_array(self) -> Offsets:
         """Where each piece ends in `joined`; shape (pieces,)."""
-        lengths = np.fromiter(map(len, self.norms), dtype=np.int64, count=len(self.norms))
-        return self.starts_array + lengths
+        return self.starts_array + self._lengths
+
+    @cached_property
+    def starts(self) -> list[int]:
+        """`starts_array`, for looking up one at a time."""
+        starts: list[int] = self.starts_array.tolist()
+        return starts
 
     def end(self, piece: int) -> int:
         """Where a piece ends in `joined`."""
@@ -180,10 +182,15 @@ class Pieces:
         return self.lines[piece] if within else None
 
     def _at_starts(self, wanted: str) -> Iterator[int]:
-        joined, starts = self.joined, self.starts
-        for piece in range(self.body, len(starts)):
-            if joined.startswith(wanted, starts[piece]):
-                yield starts[piece]
+        piece = self.body
+        while piece < len(self.starts):
+            at = self.joined.find(wanted, self.starts[piece])
+            if at < 0:
+                return
+            piece = bisect_left(self.starts, at)  # at the text, or after the piece it stands in
+            if piece < len(self.starts) and self.starts[piece] == at:
+                yield at
+                piece += 1
 
     def _inside(self, wanted: str) -> Iterator[int]:
         at = self.joined.find(wanted, self.starts[self.body])
@@ -308,17 +315,13 @@ class Text:
 
 def _is_plain(lines: Sequence[str]) -> bool:
     """Whether every line of a body that starts with hashes is a heading, and no other is."""
-    text = "\n".join(lines)
+    text = "\n" + "\n".join(lines)
     if any(mark in text for mark in _HIDING):
         return False
-    before = ""
-    for line in lines:
-        if line[:1] in _SUSPECT:
-            bare = line.strip(" \t")
-            underline = bool(bare and before.strip()) and not (bare.strip("=") and bare.strip("-"))
-            if underline or bare[:1] == "#":
-                return False
-        before = line
+    for found in _SUSPECT.finditer(text):
+        above = text[text.rfind("\n", 0, found.start()) + 1 : found.start()]
+        if found[0].endswith("#") or above.strip():
+            return False
     return True
 
 
@@ -328,7 +331,7 @@ def _plain_headings(
     """The headings of a note in which nothing can hide one or look like one."""
     open_headings: list[tuple[int, str]] = []
     for number, line in enumerate(lines[body_start_line - 1 :], body_start_line):
-        if line[:1] != "#" or not (found := _HEADING.fullmatch(line)):
+        if not line.startswith("#") or not (found := _HEADING.fullmatch(line)):
             continue
         level = len(found[1])
         while open_headings and open_headings[-1][0] >= level:

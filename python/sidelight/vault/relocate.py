@@ -85,6 +85,7 @@ def relocate_lines(before: Text, passage: Passage, after: Text) -> Citation:
         lambda piece: before.path_at(old.lines[piece]),
         lambda piece: after.path_at(new.lines[piece]),
         lambda: after.under(sought.path, new),
+        lambda: before.under(sought.path, old),
     )
     return _line_citation(sought, passage, outcome, new, after.raw)
 
@@ -221,9 +222,13 @@ def _card_pieces(passage: Passage, card: CanvasNode) -> Pieces:
 
 def _in_card(sought: Sought, passage: Passage, card: CanvasNode) -> Citation:
     pieces = _card_pieces(passage, card)
-    everywhere = np.ones(len(pieces.norms), dtype=bool)
     outcome = find_run(
-        sought, pieces, lambda _: sought.path, lambda _: sought.path, lambda: everywhere
+        sought,
+        pieces,
+        lambda _: sought.path,
+        lambda _: sought.path,
+        lambda: np.ones(len(pieces.norms), dtype=bool),
+        lambda: np.ones(len(sought.old.norms), dtype=bool),
     )
     if isinstance(outcome, Lost):
         return unresolvable(passage, outcome.why)

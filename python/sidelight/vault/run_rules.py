@@ -7,11 +7,11 @@ docstring of the function says so. Pure.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
-
-import numpy as np
+from operator import eq
 
 from sidelight.types import Match, Passage
 from sidelight.vault.pieces import Pieces, Span, normalise, normalise_path, raw_columns
@@ -19,6 +19,7 @@ from sidelight.vault.similar_run import Mask, Run, TooManyError, similar_places
 
 # A text of fewer letters and digits is like too many others to be found by likeness.
 MIN_LETTERS = 6
+_TASK = re.compile(r"(?<![^ ])\[.\](?= )")
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +107,7 @@ def find_run(
     old_path: PathOf,
     new_path: PathOf,
     own: Callable[[], Mask],
+    old_own: Callable[[], Mask],
 ) -> Found | Lost:
     """Rules 4 and 5 on any pieces.
 
@@ -115,12 +117,13 @@ def find_run(
         old_path: normalised heading path of a piece as indexed; asked only if it matters.
         new_path: the same of a piece as it is now.
         own: for every piece of `new`, whether its path is the passage's.
+        old_own: the same of the pieces as indexed.
     """
     if not sought.text:
         return Lost("the passage has no text")
     if candidates := sought.find(new):
         return _choose_exact(sought, candidates, new, old_path, new_path)
-    return _choose_similar(sought, new, own)
+    return _choose_similar(sought, new, own, old_own)
 
 
 def _choose_exact(
@@ -153,7 +156,7 @@ def _choose_exact(
     now = Counter(new_path(span.first) for span in candidates)
     vanished = [span for span in others if now[old_path(span.first)] < then[old_path(span.first)]]
     moved = any(now[path] > then[path] for path in taken)
-    if vanished and (moved or not _stands_like(cited, vanished, sought.old, left[0], new)):
+    if vanished and (moved or not _stands_most_like(cited, vanished, sought.old, left[0], new)):
         return Lost("the text is found, but another copy has vanished")
     return exact_at(left[0], "the only copy that was not there before")
 
@@ -163,37 +166,52 @@ def exact_at(span: Span, why: str) -> Found:
     return Found(span.first, span.last, Match.EXACT, why, span.at)
 
 
-def _stands_like(
+def _stands_most_like(
     cited: Span,
     vanished: list[Span],
     old: Pieces,
     candidate: Span,
     new: Pieces,
 ) -> bool:
-    """Whether a copy stands between the neighbours of the cited one, and of no other.
+    """Whether a copy has more of the cited one's neighbours than of any other's.
 
     Rule 4 alone would take the last copy left for the cited one, whichever of them it is.
     """
     here = new.neighbours(candidate.first, candidate.last)
-    return here == old.neighbours(cited.first, cited.last) and all(
-        here != old.neighbours(other.first, other.last) for other in vanished
-    )
+
+    def shared(span: Span) -> int:
+        return sum(map(eq, old.neighbours(span.first, span.last), here))
+
+    return shared(cited) > max(map(shared, vanished))
 
 
-def _choose_similar(sought: Sought, new: Pieces, own: Callable[[], Mask]) -> Found | Lost:
+def _choose_similar(
+    sought: Sought, new: Pieces, own: Callable[[], Mask], old_own: Callable[[], Mask]
+) -> Found | Lost:
     """Rule 5: the most similar text, if no other place is similar too."""
-    if letters(sought.text) < MIN_LETTERS:
-        return Lost("the text is gone, and too short to be found by likeness")
     try:
         places = similar_places(
             sought.text, new, sought.unaccounted(new), 2 * sought.extent + 2, own
         )
         outcome = _one_place(places, own)
-        if isinstance(outcome, Found) and _is_another(outcome, places, sought, new):
+        if isinstance(outcome, Lost):
+            return outcome
+        if _too_short(sought.text, new.text(outcome.first, outcome.last)):
+            return Lost("the text is gone, and too short to be found by likeness")
+        if _is_another(outcome, places, sought, new, own, old_own):
             return Lost("what is like the passage is more like another text that changed too")
     except TooManyError:
         return Lost("too many lines are like the passage")
     return outcome
+
+
+def _too_short(text: str, now: str) -> bool:
+    """Whether a text is like too many others; not if all that changed is a tick or a mark."""
+    return letters(text) < MIN_LETTERS and _words_alone(text) != _words_alone(now)
+
+
+def _words_alone(text: str) -> str:
+    return "".join(filter(str.isalnum, _TASK.sub(" ", text)))
 
 
 def _one_place(places: list[Run], own: Callable[[], Mask]) -> Found | Lost:
@@ -209,11 +227,19 @@ def _one_place(places: list[Run], own: Callable[[], Mask]) -> Found | Lost:
     return Found(mine[0].first, mine[0].last, Match.SIMILAR, why)
 
 
-def _is_another(found: Found, places: list[Run], sought: Sought, new: Pieces) -> bool:
-    """Whether something outside the passage is at least as like the place found.
+def _is_another(
+    found: Found,
+    places: list[Run],
+    sought: Sought,
+    new: Pieces,
+    own: Callable[[], Mask],
+    old_own: Callable[[], Mask],
+) -> bool:
+    """Whether something outside the passage is more like the place found, or just as like.
 
     Rule 5 alone would take the edited twin of a deleted passage for the passage. Texts that are
-    still there count only where the place found has neither neighbour of the passage.
+    still there count only where the place found has neither neighbour of the passage; those
+    just as like do not where the place is under the passage's heading, and they were not.
     """
     pairs = zip(
         sought.old.neighbours(sought.first, sought.last),
@@ -224,10 +250,14 @@ def _is_another(found: Found, places: list[Run], sought: Sought, new: Pieces) ->
     text = new.text(found.first, found.last)
     limit = 2 * new.extent(found.first, found.last) + 2
     free = sought.vanished(new) if anchored else sought.outside()
-    nowhere = np.zeros(len(sought.old.norms), dtype=bool)
-    rivals = similar_places(text, sought.old, free, limit, lambda: nowhere)
+    rivals = similar_places(text, sought.old, free, limit, old_own)
     score = next(p.score for p in places if (p.first, p.last) == (found.first, found.last))
-    return bool(rivals) and rivals[0].score >= score
+    if not rivals or rivals[0].score < score:
+        return False
+    if rivals[0].score > score or not own()[found.first]:
+        return True
+    under = old_own()
+    return any(under[rival.first] and rival.score == score for rival in rivals)
 
 
 def letters(text: str) -> int:

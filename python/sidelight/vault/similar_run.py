@@ -2,16 +2,18 @@
 
 The rule is quadratic as written: every run, scored by difflib. Here a run is scored only if
 its length and its longest common subsequence, both upper bounds of the score, still allow it
-to matter; beyond a fixed amount of work the answer is a refusal, never a guess.
+to be the best; beyond a fixed amount of work the answer is a refusal, never a guess.
 Pure; which pieces may take part and what a heading path is, the caller knows (`relocate`).
 """
 
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from heapq import heapify, heappop, heappush
 from itertools import accumulate
+from math import ceil
 
 import numpy as np
 from rapidfuzz.distance import LCSseq
@@ -20,34 +22,31 @@ from sidelight.vault.pieces import Pieces
 from sidelight.vault.similarity import matched
 
 THRESHOLD = 0.75  # the conformance rules
-# What one search may cost, in characters compared 64 at a time (about 10 ms a million on the
-# reference machine) and in characters scored exactly (about 100 ns each for alike texts).
-BOUND_BUDGET = 1_500_000
-SCORE_BUDGET = 150_000
-_OVERHEAD = 250  # of one comparison, in the same unit
+# What one search may cost, in nanoseconds as measured on the reference machine: one common
+# subsequence (bit-parallel: 64 characters of the passage a step), one exact score a character.
+BUDGET = 30_000_000
+_STEP, _COMPARISON, _SCORING, _QUEUEING = 4, 1_500, 150, 2_500
 # With too many runs to compare, those that share less than this part of the passage's
 # four-character pieces are left out: no text a person edited keeps 3/4 of its characters
 # and so few of these.
 _SHARED = 0.2
 _GRAM = 4
-_SAMPLE = 96  # runs tried before all of them are compared
+_SAMPLE = 96  # runs tried before all of them are compared, within a quarter of the budget
+_FEW = 3_000  # runs can be queued; most are never compared
+_LIKELIEST = 12  # of them are scored
 _TABLE = 1 << 16
+_BY_LENGTH, _BY_SUBSEQUENCE, _SCORED = range(3)  # what is known of a run's score
 _MULTIPLIER = np.uint16(40_503)  # odd, near 2^16 divided by the golden ratio (Knuth)
 
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """A run of pieces with its score; `bound` is never below it."""
+    """A run of pieces; its score, or what that is not above."""
 
     first: int
     last: int
     extent: int
-    bound: float
-    score: float = 0.0
-
-    def touches(self, other: Run) -> bool:
-        """Whether the two share a piece."""
-        return self.first <= other.last and other.first <= self.last
+    score: float
 
 
 Spans = np.ndarray[tuple[int, int], np.dtype[np.int64]]
@@ -70,8 +69,9 @@ def similar_places(
     """The places that are like the passage, best first, as far as they decide.
 
     The best run (highest score, then fewest lines, then first) is the first place; the best of
-    those that share nothing with it the next, and so on. The list ends early where more places
-    cannot change the outcome: after two under the indexed heading path.
+    those that share nothing with it the next, and so on. Places that cannot change the outcome
+    are left out: those under other paths once one under the indexed heading path or two in all
+    are known, and all that follow two under that path.
 
     Args:
         wanted: N of the passage.
@@ -85,9 +85,20 @@ def similar_places(
         TooManyError: the budget is used up.
     """
     spans = _spans(len(wanted), pieces, free, max_extent)
-    if _cost(wanted, spans) > BOUND_BUDGET:
-        return _places_in_haystack(wanted, pieces, spans, own)
-    return _places(wanted, pieces, _bounded(wanted, pieces, spans), own, _Budget())
+    if len(spans) * _comparison(wanted) > BUDGET:
+        spans = _likely(wanted, pieces, spans, own)
+    search = _Search(wanted, pieces, spans)
+    places: list[Run] = []
+    while (best := search.next_place()) is not None:
+        places.append(best)
+        if search.is_over:
+            break
+        mine = own()
+        if sum(bool(mine[place.first]) for place in places) > 1:
+            break
+        if len(places) > 1 or mine[best.first]:  # whatever stands under other paths
+            search.keep_near(mine)
+    return places
 
 
 def _spans(length: int, pieces: Pieces, free: Sequence[bool], max_extent: int) -> Spans:
@@ -110,128 +121,131 @@ def _spans(length: int, pieces: Pieces, free: Sequence[bool], max_extent: int) -
     return np.column_stack((first, np.repeat(low, counts) + step))
 
 
-def _cost(wanted: str, spans: Spans) -> int:
-    words = -(-len(wanted) // 64)
-    return len(spans) * (words * len(wanted) + _OVERHEAD)
+def _comparison(wanted: str) -> int:
+    """Cost of the longest common subsequence with one run."""
+    return -(-len(wanted) // 64) * len(wanted) * _STEP + _COMPARISON
 
 
-def _bounded(wanted: str, pieces: Pieces, spans: Spans) -> list[Run]:
-    """The runs whose longest common subsequence allows the threshold, likeliest first."""
-    kept = []
-    for first, last in spans.tolist():
-        text = pieces.text(first, last)
-        total = len(wanted) + len(text)
-        common = LCSseq.similarity(wanted, text, score_cutoff=-(-3 * total // 8))
-        if common:
-            kept.append(Run(first, last, pieces.extent(first, last), 2.0 * common / total))
-    kept.sort(key=lambda run: (-run.bound, run.extent, run.first))
-    return kept
+def _needed(total: int) -> int:
+    """Characters two texts must share to reach the threshold, given both lengths added up."""
+    return ceil(THRESHOLD * total / 2)
 
 
-class _Budget:
-    def __init__(self) -> None:
-        self.left = SCORE_BUDGET
+class _Search:
+    """Runs in the order of what their score can still be, each bounded only when it is first.
 
-    def spend(self, characters: int) -> None:
-        self.left -= characters
-        if self.left < 0:
-            raise TooManyError
-
-
-def _best(wanted: str, pieces: Pieces, runs: Iterable[Run], budget: _Budget) -> Run | None:
-    """The run with the highest score of at least the threshold; fewest lines, then first."""
-    best: Run | None = None
-    for run in runs:
-        if best and run.bound < best.score:
-            break
-        text = pieces.text(run.first, run.last)
-        total = len(wanted) + len(text)
-        needed = max(THRESHOLD, best.score if best else 0.0) * total / 2
-        budget.spend(total)
-        common = matched(wanted, text, int(needed))
-        if common is None or (score := 2.0 * common / total) < THRESHOLD:
-            continue
-        scored = Run(run.first, run.last, run.extent, run.bound, score)
-        if best is None or _order(scored) < _order(best):
-            best = scored
-    return best
-
-
-def _order(run: Run) -> tuple[float, int, int]:
-    return -run.score, run.extent, run.first
-
-
-def _places(
-    wanted: str,
-    pieces: Pieces,
-    runs: Sequence[Run],
-    own: Callable[[], Mask],
-    budget: _Budget,
-) -> list[Run]:
-    places: list[Run] = []
-    while runs:
-        best = _best(wanted, pieces, runs, budget)
-        if best is None:
-            break
-        places.append(best)
-        runs = [run for run in runs if not run.touches(best)]
-        if len(places) > 1:  # only places under the indexed path still matter
-            mine = own()
-            if sum(bool(mine[place.first]) for place in places) > 1:
-                break
-            runs = _near_own(runs, mine)
-    return places
-
-
-def _near_own(runs: Sequence[Run], own: Mask) -> list[Run]:
-    mine = sorted((run.first, run.last) for run in runs if own[run.first])
-    starts = [first for first, _ in mine]
-    reach = list(accumulate((last for _, last in mine), max))  # furthest end so far
-
-    def near(run: Run) -> bool:
-        at = bisect_right(starts, run.last) - 1
-        return at >= 0 and reach[at] >= run.first
-
-    return [run for run in runs if near(run)]
-
-
-def _places_in_haystack(
-    wanted: str, pieces: Pieces, spans: Spans, own: Callable[[], Mask]
-) -> list[Run]:
-    """The same for a note with very many changed lines.
-
-    Two places under the indexed path, or one with nothing else there, decide whatever stands
-    elsewhere, so that path is looked at first.
+    A run is bounded by its length, then by its longest common subsequence, then scored; it is a
+    place when its score comes first. So the runs around a good one are never looked at.
     """
-    under = spans[own()[spans[:, 0]]]
-    if _two_apart(wanted, pieces, under):
+
+    def __init__(self, wanted: str, pieces: Pieces, spans: Spans) -> None:
+        self._wanted, self._pieces = wanted, pieces
+        self._left = BUDGET
+        self._spend(len(spans) * _QUEUEING)
+        lengths = pieces.ends_array[spans[:, 1]] - pieces.starts_array[spans[:, 0]]
+        bounds = 2.0 * np.minimum(lengths, len(wanted)) / (lengths + len(wanted))
+        places = np.asarray(pieces.places)
+        extents = places[spans[:, 1]] - places[spans[:, 0]] + 1
+        columns = (-bounds).tolist(), extents.tolist(), *spans.T.tolist()
+        # Of equal values the unscored first, then the fewest lines, then the first.
+        self._queue = [
+            (bound, _BY_LENGTH, extent, first, last)
+            for bound, extent, first, last in zip(*columns, strict=True)
+        ]
+        heapify(self._queue)
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing is left that might be a place."""
+        return not self._queue
+
+    def next_place(self) -> Run | None:
+        """The best run that shares no piece with the places so far.
+
+        Raises:
+            TooManyError: the budget is used up.
+        """
+        while self._queue:
+            bound, known, extent, first, last = heappop(self._queue)
+            run = Run(first, last, extent, -bound)
+            if known == _SCORED:
+                self._keep_apart_from(run)
+                return run
+            score = self._by_subsequence(run) if known == _BY_LENGTH else self._by_score(run)
+            if score is not None:
+                heappush(self._queue, (-score, known + 1, extent, first, last))
+        return None
+
+    def _keep_apart_from(self, place: Run) -> None:
+        self._keep(lambda first, last: first > place.last or last < place.first)
+
+    def _keep(self, wanted: Callable[[int, int], bool]) -> None:
+        self._queue = [entry for entry in self._queue if wanted(*entry[-2:])]
+        heapify(self._queue)
+
+    def _by_subsequence(self, run: Run) -> float | None:
+        self._spend(_comparison(self._wanted))
+        text = self._pieces.text(run.first, run.last)
+        total = len(self._wanted) + len(text)
+        common = LCSseq.similarity(self._wanted, text, score_cutoff=_needed(total))
+        return 2.0 * common / total if common else None
+
+    def _by_score(self, run: Run) -> float | None:
+        text = self._pieces.text(run.first, run.last)
+        total = len(self._wanted) + len(text)
+        self._spend(total * _SCORING)
+        common = matched(self._wanted, text, _needed(total))
+        return 2.0 * common / total if common else None
+
+    def _spend(self, cost: int) -> None:
+        self._left -= cost
+        if self._left < 0:
+            raise TooManyError
+
+    def keep_near(self, own: Mask) -> None:
+        """Leaves the runs that start under the indexed path, and those that touch one of them."""
+        mine = sorted((first, last) for *_, first, last in self._queue if own[first])
+        starts = [first for first, _ in mine]
+        reach = list(accumulate((last for _, last in mine), max))  # furthest end so far
+
+        def near(first: int, last: int) -> bool:
+            at = bisect_right(starts, last) - 1
+            return at >= 0 and reach[at] >= first
+
+        self._keep(near)
+
+
+def _likely(wanted: str, pieces: Pieces, spans: Spans, own: Callable[[], Mask]) -> Spans:
+    """The runs that may decide, of more than can all be compared.
+
+    Two places under the indexed path decide whatever stands elsewhere, and so does a single one.
+    """
+    mine = own()
+    if _two_apart(wanted, pieces, spans[mine[spans[:, 0]]]):
         raise TooManyError
-    alike = _sharing(wanted, pieces, spans)
-    budget = _Budget()
-    if _cost(wanted, alike) > BOUND_BUDGET:
-        mine = alike[own()[alike[:, 0]]]
-        if not len(mine) or _cost(wanted, mine) > BOUND_BUDGET:
-            raise TooManyError
-        places = _places(wanted, pieces, _bounded(wanted, pieces, mine), own, budget)
-        if not places:
-            raise TooManyError
-        return places
-    return _places(wanted, pieces, _bounded(wanted, pieces, alike), own, budget)
+    spans = _sharing(wanted, pieces, spans)
+    if len(spans) <= _FEW or len(spans) * _comparison(wanted) <= BUDGET:
+        return spans
+    return spans[mine[spans[:, 0]]]
 
 
 def _two_apart(wanted: str, pieces: Pieces, spans: Spans) -> bool:
     """Whether a sample of runs holds two that are like the passage and far from each other."""
+    count = max(2, min(_SAMPLE, BUDGET // 4 // _comparison(wanted)))
+    sample = []
+    for first, last in spans[:: max(1, len(spans) // count)][:count].tolist():
+        text = pieces.text(first, last)
+        needed = _needed(len(wanted) + len(text))
+        if common := LCSseq.similarity(wanted, text, score_cutoff=needed):
+            sample.append((needed - common, needed, first, pieces.extent(first, last), text))
     seen: int | None = None
-    step = max(1, len(spans) // _SAMPLE)
-    for run in _bounded(wanted, pieces, spans[::step][:_SAMPLE]):
-        if seen is not None and abs(run.first - seen) <= 4 * run.extent:
+    for _, needed, first, extent, text in sorted(sample)[:_LIKELIEST]:
+        if seen is not None and abs(first - seen) <= 4 * extent:
             continue  # one run might touch both
-        text = pieces.text(run.first, run.last)
-        needed = THRESHOLD * (len(wanted) + len(text)) / 2
-        if matched(wanted, text, -int(-needed // 1)) is not None:
+        if matched(wanted, text, needed) is not None:
             if seen is not None:
                 return True
-            seen = run.first
+            seen = first
     return False
 
 
@@ -240,7 +254,9 @@ def _sharing(wanted: str, pieces: Pieces, spans: Spans) -> Spans:
         return spans
     known = np.zeros(_TABLE, dtype=bool)
     known[_grams(wanted)] = True
-    shared = np.concatenate(([0], np.cumsum(known.take(_grams(pieces.joined)), dtype=np.int32)))
+    here = known.take(_grams(pieces.joined))
+    shared = np.zeros(len(here) + 1, dtype=np.int32)
+    np.cumsum(here, out=shared[1:])
     begins, ends = pieces.starts_array[spans[:, 0]], pieces.ends_array[spans[:, 1]]
     inside = shared[np.maximum(ends - _GRAM + 1, begins)] - shared[begins]
     return spans[inside >= _SHARED * (len(wanted) - _GRAM + 1)]
