@@ -109,9 +109,10 @@ describe("searching", () => {
     assert.equal(seed.path, "Control/Closed loop.md");
     assert.deepEqual(seed.lines, [5, 5]);
     await page.locator(".sidelight-passage:has(.sidelight-provenance)").first().click();
-    await page.waitForFunction(() =>
-      window.app.workspace.recent.view.file.path.includes("拉普拉斯"),
-    );
+    await page.waitForFunction(() => {
+      const { view } = window.app.workspace.recent;
+      return view.file.path.includes("拉普拉斯") && view.editor.getSelection() !== "";
+    });
     assert.match((await opened(page)).selected, /终值定理给出/);
   });
 

@@ -181,6 +181,7 @@ describe("when something is missing", () => {
     const settings = { embedding_model: join(small.folder, "no-model-here") };
     await writeFile(join(config, `${key}.json`), JSON.stringify(settings));
     const wordsOnly = await startDaemon(small, pages.origin);
+    await wordsOnly.settled();
     const sidebar = await openSidebar(browser, pages, small, { language: "zh" });
     try {
       await ready(sidebar.page);

@@ -9,11 +9,11 @@ type Change = (changes: Partial<Pick<Question, "mode" | "scope">>) => void;
 
 const SCOPE_ICONS = { vault: "vault", folder: "folder", note: "file-text" } as const;
 
-/** Replaces the chips; `active` is the note whose folder and self can be searched. */
+/** Replaces the chips; `active` tells, at click time, which note is open. */
 export function drawChips(
   chips: HTMLElement,
   { question, answer, phase }: SearchState,
-  active: TFile | null,
+  active: () => TFile | null,
   change: Change,
 ): void {
   chips.empty();
@@ -22,7 +22,7 @@ export function drawChips(
     modeMenu(mode, change).showAtMouseEvent(event),
   );
   chip(chips, SCOPE_ICONS[scope.kind], scopeName(scope), t("chip.scope"), (event) =>
-    scopeMenu(scope, active, change).showAtMouseEvent(event),
+    scopeMenu(scope, active(), change).showAtMouseEvent(event),
   );
   const filters = phase === "empty" ? {} : (answer?.result.query.filters ?? {});
   const text = filterText(filters, scope);

@@ -254,8 +254,11 @@ export class SearchView extends ItemView {
     if (answerEl === null || list === null || info === null) return;
     this.contentEl.toggleClass("is-searching", state.phase === "searching");
     if (this.chips !== null)
-      drawChips(this.chips, state, this.app.workspace.getActiveFile(), (changes) =>
-        run(this.session.change(changes)),
+      drawChips(
+        this.chips,
+        state,
+        () => this.app.workspace.getActiveFile(),
+        (changes) => run(this.session.change(changes)),
       );
     if (state.phase === "searching" && state.answer !== null) return; // the old list stays
     info.setText(infoText(state));

@@ -203,9 +203,10 @@ export class MarkdownView extends View {
     if (state.line !== undefined) this.editor.scrollIntoView({ from: { line: state.line } });
   }
   async load(file) {
+    const text = await this.app.vault.read(file);
     this.file = file;
     this.titleEl.setText(file.basename);
-    this.editor.setValue((await this.app.vault.read(file)).replace(/^\ufeff/, ""));
+    this.editor.setValue(text.replace(/^\ufeff/, ""));
   }
   async save() {
     await this.app.vault.node("writeVault", this.file.path, this.getViewData());
