@@ -190,7 +190,8 @@ def _with_wide(citation: Citation, live: LiveFile) -> Citation:
     else:
         line = "".join(live.text.raw[(citation.start_line or 1) - 1 : citation.start_line])
     before = line[: citation.columns[0]]
-    return replace(citation, wide_before=sum(character > "\uffff" for character in before))
+    units = len(before.encode("utf-16-le", "surrogatepass")) // 2
+    return replace(citation, wide_before=units - len(before))
 
 
 def _fresh(passage: Passage, file_hash: str) -> Citation:

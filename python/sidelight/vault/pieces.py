@@ -118,8 +118,9 @@ class Pieces:
     def starts_array(self) -> Offsets:
         """Where each piece starts in `joined`; shape (pieces,)."""
         spaces = np.ones(len(self.norms), dtype=np.int64) if self.apart is None else self.apart
-        steps = self._lengths + spaces
-        return np.cumsum(steps) - steps
+        steps: Offsets = self._lengths + spaces
+        starts: Offsets = np.cumsum(steps) - steps
+        return starts
 
     @cached_property
     def ends_array(self) -> Offsets:
@@ -343,11 +344,12 @@ def _plain_headings(
 def sentences(line: str) -> Iterator[tuple[int, int]]:
     """Columns of each sentence of a line, without the white space around it."""
     start = 0
-    for end in [*(found.end() for found in _SENTENCE_END.finditer(line)), len(line)]:
+    for end in [*[found.end() for found in _SENTENCE_END.finditer(line)], len(line)]:
         if end - start > _LONG_SENTENCE:
             yield from _clauses(line, start, end)
-        else:
-            yield from _trimmed(line, start, end)
+        elif inner := line[start:end].strip():
+            left = line.index(inner, start)
+            yield left, left + len(inner)
         start = end
 
 
@@ -382,15 +384,8 @@ def raw_columns(line: str, start: int, end: int, skipped: int, length: int) -> t
 
 
 def _clauses(line: str, start: int, end: int) -> Iterator[tuple[int, int]]:
-    for found in _CLAUSE_END.finditer(line, start, end):
-        yield from _trimmed(line, start, found.end())
-        start = found.end()
-    yield from _trimmed(line, start, end)
-
-
-def _trimmed(line: str, start: int, end: int) -> Iterator[tuple[int, int]]:
-    part = line[start:end]
-    inner = part.strip()
-    if inner:
-        left = start + len(part) - len(part.lstrip())
-        yield left, left + len(inner)
+    for stop in [*[found.end() for found in _CLAUSE_END.finditer(line, start, end)], end]:
+        if inner := line[start:stop].strip():
+            left = line.index(inner, start)
+            yield left, left + len(inner)
+        start = stop
