@@ -139,6 +139,18 @@ def test_a_text_whose_letters_stand_far_apart_is_not_like_the_passage() -> None:
     assert check(before, (3, 3), scattered) == "nothing is like the passage"
 
 
+def test_a_passage_is_sought_in_at_most_twice_its_lines_and_two() -> None:
+    before = "# A\n\nriver garden winter ledger harbour copper window station\n"
+    after = "# A\n\nriver garden\nwinter ledger\nharbour old\ncopper window\nstation\n"
+    assert check(before, (3, 3), after) == (3, 6, "similar")
+
+
+def test_a_line_of_the_passage_may_stand_elsewhere_too() -> None:
+    before = "# A\n\nriver garden winter\n***\nledger harbour copper\n\n# B\n\n***\n"
+    after = before.replace("winter", "winters")
+    assert check(before, (3, 5), after) == (3, 5, "similar")
+
+
 @pytest.mark.parametrize(("count", "words"), [(30, 6), (20, 14), (12, 60)])
 def test_a_passage_of_many_lines_is_found_when_two_of_them_change(count: int, words: int) -> None:
     rng = random.Random(count)
