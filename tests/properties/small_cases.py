@@ -250,13 +250,15 @@ def change(blocks: Blocks, rng: random.Random) -> Blocks:
 def changed(text: str, rng: random.Random) -> str:
     if "[ ]" in text and rng.random() < 0.5:
         return text.replace("[ ]", "[x]", 1)
-    if text.startswith("|") and rng.random() < 0.5:
+    if text.startswith("|") and text.count("\n") > 1 and rng.random() < 0.5:
         rows = text.split("\n")
         at = rng.randint(2, len(rows))
         return "\n".join([*rows[:at], "| Bodo | Sea Rest | 99 |", *rows[at:]])
     words = text.split(" ")
     at = rng.randrange(len(words))
-    if len(words) == 1 or (not words[at].isascii() and len(words[at]) > 4):
+    if not words[at]:
+        words[at] = rng.choice(WORDS)
+    elif len(words) == 1 or (not words[at].isascii() and len(words[at]) > 4):
         spot = rng.randrange(len(words[at]))
         words[at] = words[at][:spot] + rng.choice("一二四五六") + words[at][spot + 1 :]
     else:
