@@ -24,7 +24,7 @@ from sidelight.vault.similarity import matched
 THRESHOLD = 0.75  # the conformance rules
 # What one search may cost, in nanoseconds as measured on the reference machine: one common
 # subsequence (bit-parallel: 64 characters of the passage a step), one exact score a character.
-BUDGET = 30_000_000
+BUDGET = 15_000_000
 _STEP, _COMPARISON, _SCORING, _QUEUEING = 4, 1_500, 150, 2_500
 # With too many runs to compare, those that share less than this part of the passage's
 # four-character pieces are left out: no text a person edited keeps 3/4 of its characters
@@ -32,8 +32,9 @@ _STEP, _COMPARISON, _SCORING, _QUEUEING = 4, 1_500, 150, 2_500
 _SHARED = 0.2
 _GRAM = 4
 _SAMPLE = 96  # runs tried before all of them are compared, within a quarter of the budget
+_MOST = 50_000  # runs are listed
 _FEW = 3_000  # runs can be queued; most are never compared
-_LIKELIEST = 12  # of them are scored
+_LIKELIEST = 4  # of them are scored
 _TABLE = 1 << 16
 _BY_LENGTH, _BY_SUBSEQUENCE, _SCORED = range(3)  # what is known of a run's score
 _MULTIPLIER = np.uint16(40_503)  # odd, near 2^16 divided by the golden ratio (Knuth)
@@ -84,7 +85,12 @@ def similar_places(
     Raises:
         TooManyError: the budget is used up.
     """
-    spans = _spans(len(wanted), pieces, free, max_extent)
+    allowed = np.asarray(free, dtype=bool)
+    spans = _spans(len(wanted), pieces, allowed, max_extent)
+    if spans is None:  # a place under the indexed path decides whatever stands elsewhere
+        spans = _spans(len(wanted), pieces, allowed & own(), max_extent)
+    if spans is None:
+        raise TooManyError
     if len(spans) * _comparison(wanted) > BUDGET:
         spans = _likely(wanted, pieces, spans, own)
     search = _Search(wanted, pieces, spans)
@@ -101,9 +107,11 @@ def similar_places(
     return places
 
 
-def _spans(length: int, pieces: Pieces, free: Sequence[bool], max_extent: int) -> Spans:
-    """First and last piece of every run whose length alone does not rule it out."""
-    allowed = np.asarray(free, dtype=bool)
+def _spans(length: int, pieces: Pieces, allowed: Mask, max_extent: int) -> Spans | None:
+    """First and last piece of every run whose length alone does not rule it out.
+
+    None if they are too many even to be listed.
+    """
     firsts = np.flatnonzero(allowed)
     if not len(firsts):
         return np.empty((0, 2), dtype=np.int64)
@@ -116,6 +124,8 @@ def _spans(length: int, pieces: Pieces, free: Sequence[bool], max_extent: int) -
     stop = np.minimum(stop, np.searchsorted(places, places[firsts] + max_extent))
     low = np.maximum(firsts, np.searchsorted(ends, starts[firsts] + shortest))
     counts = np.maximum(stop - low, 0)
+    if counts.sum() > _MOST:
+        return None
     first = np.repeat(firsts, counts)
     step = np.arange(len(first)) - np.repeat(np.cumsum(counts) - counts, counts)
     return np.column_stack((first, np.repeat(low, counts) + step))
