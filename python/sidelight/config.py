@@ -22,7 +22,7 @@ from typing import Any
 
 import platformdirs
 
-from sidelight.errors import UsageError, VaultError
+from sidelight.errors import SettingsError, UsageError, VaultError
 
 APP = "sidelight"
 PROTOCOL = 1
@@ -214,23 +214,29 @@ def load_settings(places: Places) -> Settings:
     """The user's settings; defaults where there is no file.
 
     Raises:
-        UsageError: the file is not valid; the message names it.
+        SettingsError: the file is not valid; the message names it.
     """
     try:
         raw = json.loads(places.settings.read_text("utf-8"))
     except FileNotFoundError:
         return Settings()
     except (OSError, ValueError) as error:
-        raise UsageError(
+        raise SettingsError(
             f"The settings file {places.settings} cannot be read ({error}).",
             "Correct it or delete it to return to the defaults.",
         ) from error
     if not isinstance(raw, dict):
-        raise UsageError(
+        raise SettingsError(
             f"The settings file {places.settings} is not a JSON object.",
             "Correct it or delete it to return to the defaults.",
         )
-    return settings_from(raw)
+    try:
+        return settings_from(raw)
+    except UsageError as error:
+        raise SettingsError(
+            f"The settings file {places.settings} is not right: {error.message}",
+            error.remedy or "Correct it or delete it to return to the defaults.",
+        ) from error
 
 
 def save_settings(places: Places, settings: Settings) -> None:

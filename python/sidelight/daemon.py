@@ -62,7 +62,7 @@ def serve(options: ServeOptions, announce: Callable[[Places, int], None]) -> Non
     engine = Engine.open(
         options.vault,
         data_dir=options.data_dir,
-        lexical_only=True,
+        models_later=True,
         settings=load_settings(places),
     )
     try:

@@ -35,7 +35,7 @@ from sidelight.query.index import Index
 from sidelight.query.metadata import MetadataIndex
 from sidelight.store.catalog import Catalog
 from sidelight.store.schema import SCHEMA_VERSION
-from sidelight.store.tables import Tables
+from sidelight.store.tables import Tables, throw_away
 from sidelight.types import (
     Citation,
     IndexState,
@@ -75,7 +75,12 @@ class Engine:
         self._lock = _writer_lock(places) if not read_only else None
         self._terms = Terms(settings.user_words)
         self._catalog = Catalog()
-        self._tables = Tables(places.data, create=not read_only)
+        try:
+            self._tables = Tables(places.data, create=not read_only)
+        except BaseException:
+            if self._lock is not None:
+                self._lock.release()
+            raise
         self._facts = self._tables.facts()
         if not read_only and self._facts.get("schema", _SCHEMA) != _SCHEMA:
             log.info("the index has another schema and is made anew")
@@ -92,6 +97,7 @@ class Engine:
         )  # fmt: skip
         self._indexer.on_changed = lambda paths: self._emit("changed", paths)
         self._indexer.on_forced_done = self._remember_facts
+        self._indexer.on_tables_lost = self._clear
         self._metadata = MetadataIndex()
         self._workers = ThreadPoolExecutor(_WORKERS, thread_name_prefix="query")
         self._embedder: Embedder | None = None
@@ -112,6 +118,8 @@ class Engine:
         data_dir: str | Path | None = None,
         lexical_only: bool = False,
         read_only: bool = False,
+        models_later: bool = False,
+        rebuild: bool = False,
         settings: Settings | None = None,
     ) -> Engine:
         """Opens a vault and its index, and loads the models.
@@ -121,6 +129,8 @@ class Engine:
             data_dir: where the index lies instead of the user's data folder.
             lexical_only: loads no model.
             read_only: only asks; needs an index that is there, takes no lock.
+            models_later: the caller will call `load_models`; until then it is said that they come.
+            rebuild: throws the index away first, also one that cannot be opened.
             settings: instead of the user's.
 
         Raises:
@@ -131,9 +141,15 @@ class Engine:
         """
         places = places_for(open_vault(vault), data_dir)
         _refuse_inside(places)
-        engine = cls(places, settings or read_settings(places), read_only=read_only)
+        chosen = settings or read_settings(places)
+        if rebuild and not read_only:
+            with _writer_lock(places):
+                throw_away(places.data)
+        engine = cls(places, chosen, read_only=read_only)
         try:
-            if lexical_only:
+            if models_later:
+                pass
+            elif lexical_only:
                 engine._no_vectors = "words only, as asked"
             else:
                 engine.load_models()

@@ -34,6 +34,12 @@ class UsageError(SidelightError):
     code = "USAGE"
 
 
+class SettingsError(UsageError):
+    """The user's settings file is not valid; the command itself was right (exit code 1)."""
+
+    code = "SETTINGS"
+
+
 class VaultError(SidelightError):
     """The vault is missing, not a folder, or cannot be read."""
 

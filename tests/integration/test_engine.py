@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -412,8 +413,12 @@ def test_damaged_tables_are_one_clear_error(opened: Callable[..., Engine], tmp_p
     versions = sorted((tmp_path / "data/index.lance/notes.lance/_versions").iterdir())
     for file in versions:
         file.write_bytes(b"garbage")
-    with pytest.raises(IndexUnavailableError, match="--rebuild"):
+    with pytest.raises(IndexUnavailableError, match="--rebuild") as damaged:
         opened()
+    assert ".rs:" not in str(damaged.value)
+    engine = opened(rebuild=True)
+    engine.sync(lexical_only=True)
+    assert paths(search(engine, "拿铁"))[0] == "日记/小票.md"
 
 
 def test_deleted_data_folder_is_made_anew(opened: Callable[..., Engine], tmp_path: Path) -> None:
@@ -425,6 +430,46 @@ def test_deleted_data_folder_is_made_anew(opened: Callable[..., Engine], tmp_pat
     engine = opened()
     engine.sync(lexical_only=True)
     assert comparable(search(engine, "拿铁")) == wanted
+
+
+def test_index_deleted_under_a_running_engine_is_made_anew(
+    opened: Callable[..., Engine], vault: Path, tmp_path: Path
+) -> None:
+    engine = opened()
+    engine.sync(lexical_only=True)
+    engine.start()
+    (tmp_path / "data" / "index.lance").rename(tmp_path / "gone")
+    (vault / "New.md").write_text("# New\n\nthylacine 袋狼\n", "utf-8")
+    end = time.monotonic() + 60
+    while paths(search(engine, "thylacine", mode=Mode.LEXICAL)) != ["New.md"]:
+        assert time.monotonic() < end, engine.problem
+        time.sleep(0.05)
+    assert paths(search(engine, "拿铁", mode=Mode.LEXICAL))[0] == "日记/小票.md"
+    assert engine.state().notes == len(NOTES) + 1
+
+
+def test_models_that_come_later_are_waited_for(opened: Callable[..., Engine]) -> None:
+    engine = opened()
+    engine.sync(lexical_only=True)
+    engine = opened(models_later=True, lexical_only=False)
+    assert engine.state().pending > 0
+    assert "being loaded" in search(engine, "拿铁").degraded[0].reason
+
+
+def test_vault_that_is_away_is_named_in_the_answer(
+    opened: Callable[..., Engine], vault: Path
+) -> None:
+    engine = opened()
+    engine.sync(lexical_only=True)
+    vault.rename(vault.with_name("away"))
+    assert search(engine, "拿铁").reasons[0].kind == "vault_missing"
+
+
+def test_pasted_page_is_answered_in_time(opened: Callable[..., Engine]) -> None:
+    engine = opened()
+    engine.sync(lexical_only=True)
+    for text in ("桂花" * 5_000, "the worker was killed " * 500, "(" * 10_000, '"' * 9_999):
+        assert search(engine, text).timing_ms["total"] < 20_000
 
 
 # ------------------------------------------------------------------ names and copies

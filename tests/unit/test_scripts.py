@@ -85,7 +85,7 @@ def environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     state: dict[str, Any] = {"calls": [], "outputs": []}
 
     def pip(*arguments: str) -> list[str] | None:
-        if arguments[-1] == "hatchling":
+        if arguments[-1] == "wheel":
             return None
         state["calls"].append(arguments)
         return state["outputs"].pop(0) if state["outputs"] else None

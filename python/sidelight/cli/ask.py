@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sidelight.bridge import client
+from sidelight.bridge.protocol import MAX_QUERY_CHARS
 from sidelight.config import open_vault, places_for
 from sidelight.errors import SidelightError
 from sidelight.types import Finding, Mode, SearchRequest
@@ -25,6 +26,7 @@ def search(vault: Path, data_dir: Path | None, params: dict[str, Any]) -> dict[s
     places = places_for(open_vault(vault), data_dir)
     daemon = client.connect(places)
     if daemon is not None:
+        params = {**params, "text": params["text"][:MAX_QUERY_CHARS]}
         answer: dict[str, Any] = daemon.call("query/search", params)
         return answer
     from sidelight.bridge.protocol import search_result_json
@@ -61,10 +63,10 @@ def findings(vault: Path, data_dir: Path | None) -> Sequence[Finding]:
         answer = daemon.call("doctor/run", timeout=120)
         return [Finding(**finding) for finding in answer["findings"]]
     try:
-        opened = Engine.open(vault, data_dir=data_dir, read_only=True, lexical_only=True)
+        opened = Engine.open(vault, data_dir=data_dir, read_only=True)
     except SidelightError as error:  # a finding, too: doctor names it
         return diagnose(vault, data_dir=data_dir, index_error=error)
     try:
-        return diagnose(vault, data_dir=data_dir, index=opened)
+        return diagnose(vault, data_dir=data_dir, index=opened, embedder=opened.embedder)
     finally:
         opened.close()

@@ -15,11 +15,23 @@ from typing import Any
 
 import click
 
-from sidelight.errors import SidelightError, UsageError
+from sidelight.errors import SettingsError, SidelightError, UsageError
 
 MODES = click.Choice(["hybrid", "lexical", "semantic", "coverage"])
 LEVELS = click.Choice(["debug", "info", "warning", "error"])
-VAULT = click.Path(path_type=Path)
+
+
+class _PathThatIsGiven(click.Path):
+    """A path; an empty one (an unset variable) is not the current folder."""
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> Any:
+        """The path."""
+        if value == "":
+            self.fail("the path is empty", param, ctx)
+        return super().convert(value, param, ctx)
+
+
+VAULT = _PathThatIsGiven(path_type=Path)
 _DATA_DIR = click.option(
     "--data-dir", type=VAULT, help="Where the index lies, instead of your data folder."
 )
@@ -37,10 +49,15 @@ def main() -> None:
         code = commands.main(standalone_mode=False)
     except click.exceptions.Abort:
         _leave("Interrupted; starting again goes on from here.", 130)
+    except click.exceptions.NoArgsIsHelpError as error:
+        print(error.format_message(), file=sys.stderr)
+        sys.exit(2)
     except click.UsageError as error:
         _leave(f"{error.format_message()} See `sidelight --help`.", 2)
     except click.ClickException as error:
         _leave(error.format_message(), 1)
+    except SettingsError as error:
+        _leave(str(error), 1)
     except UsageError as error:
         _leave(str(error), 2)
     except SidelightError as error:

@@ -50,9 +50,9 @@ def _here(
     from sidelight.bridge.wire import index_json
     from sidelight.engine import Engine
 
-    engine = Engine.open(vault, data_dir=data_dir, lexical_only=lexical_only)
+    engine = Engine.open(vault, data_dir=data_dir, lexical_only=lexical_only, rebuild=rebuild)
     try:
-        engine.sync(report, lexical_only=lexical_only, rebuild=rebuild)
+        engine.sync(report, lexical_only=lexical_only)
         if engine.no_vectors and not lexical_only:
             print(f"words only: {engine.no_vectors}", file=sys.stderr)
         problems = [(n.path, n.error) for n in engine.failed_notes() if n.error]

@@ -72,6 +72,7 @@ class Indexer:
         self.embedder: Embedder | None = None
         self.on_changed: Callable[[list[str]], None] = lambda paths: None
         self.on_forced_done: Callable[[], None] = lambda: None
+        self.on_tables_lost: Callable[[], None] = lambda: None
         self.placeholders: tuple[str, ...] = ()  # cloud files whose content is not here
         self._tables = tables
         self._catalog = catalog
@@ -135,6 +136,14 @@ class Indexer:
                 f"The vault {self.vault} is not there.",
                 "Reconnect the drive or check the path; the index is kept and waits.",
             )
+
+    def recover(self) -> bool:
+        """Begins anew where someone deleted the index; whether it was so."""
+        if not self._tables.lost:
+            return False
+        log.warning("the index was deleted and is made anew")
+        self.on_tables_lost()
+        return True
 
     def rules_changed(self, paths: Iterable[str]) -> bool:
         """Whether a change of these files may change which notes are read."""

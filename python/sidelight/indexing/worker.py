@@ -135,6 +135,8 @@ class Worker:
                 self._sleep(_RETRY_S)
 
     def _step(self) -> None:
+        if self._indexer.recover():
+            self.rescan(forced=True)
         with self._wake:
             tasks, self._tasks = self._tasks, []
             paused = self._paused

@@ -178,7 +178,7 @@ def compose(
     if ok:
         reasons = [lost] if lost else []
     else:
-        reasons = _no_evidence_reasons(asked, ordered, decision, cited, state)
+        reasons = _no_evidence_reasons(index.vault, asked, ordered, decision, cited, state)
     return SearchResult(
         ok=ok,
         reasons=tuple(reasons),
@@ -279,6 +279,7 @@ def live_link_line(live: Any, source_text: str) -> int | None:
 
 
 def _no_evidence_reasons(
+    vault: Path,
     asked: Asked,
     ordered: Sequence[Candidate],
     decision: Decision,
@@ -286,6 +287,8 @@ def _no_evidence_reasons(
     state: IndexState,
 ) -> list[Reason]:
     reasons = []
+    if not vault.is_dir():
+        reasons.append(Reason("vault_missing", f"The vault {vault} is not there."))
     if state.pending:
         reasons.append(
             Reason(

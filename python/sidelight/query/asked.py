@@ -24,6 +24,7 @@ from sidelight.store.rows import ChunkRow
 from sidelight.types import Mode, PassageKind, SearchRequest, TermKind
 
 _RELATED_TERMS = 24  # the most telling words of a passage; more only add noise
+_MOST_TEXT = 2_000  # characters that are ranked by: the start of a pasted page says what it is
 FILTER_NAMES = ("path", "file", "tag", "property", "line", "section", "after", "before", "query")
 
 
@@ -130,7 +131,7 @@ def understand(request: SearchRequest, index: Index) -> Asked:
         UsageError: `filters` holds a name or value that is no filter.
     """
     parsed = parse_query(" ".join([request.text, *_as_syntax(request.filters)]).strip())
-    text = parsed.text_for_ranking
+    text = parsed.text_for_ranking[:_MOST_TEXT]
     terms = index.terms.query_terms(text, typing=request.typing) if text else []
     lexical = None
     if request.mode is not Mode.SEMANTIC:

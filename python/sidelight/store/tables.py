@@ -12,6 +12,7 @@ import json
 import logging
 import os
 import re
+import shutil
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
@@ -82,7 +83,8 @@ class Tables:
         except (OSError, RuntimeError, ValueError) as error:
             raise IndexUnavailableError(
                 f"The index in {folder} cannot be opened ({_short(error)}).",
-                "Check permissions and free space, or rebuild with `sidelight index --rebuild`.",
+                "Check permissions and free space, or make it anew with "
+                "`sidelight index VAULT --rebuild`.",
             ) from error
         self._vectors: Any = None
 
@@ -396,6 +398,11 @@ class Tables:
             where = f"embed_hash IN ({part})"
             _retry(lambda where=where: self._vectors.delete(where))
 
+    @property
+    def lost(self) -> bool:
+        """Whether someone deleted the tables under us."""
+        return not (self.folder / "index.lance" / "notes.lance").is_dir()
+
     def clear(self) -> None:
         """Throws the whole index away and starts an empty one."""
         for name in self._names():
@@ -484,4 +491,11 @@ def _quote(value: str) -> str:
 
 def _short(error: BaseException) -> str:
     lines = str(error).strip().splitlines()
-    return lines[0][:200] if lines else type(error).__name__
+    said = re.sub(r",? ?/[^ ]*\.rs:\d+(:\d+)?", "", lines[0]) if lines else type(error).__name__
+    return said[:200]
+
+
+def throw_away(folder: Path) -> None:
+    """Deletes an index's tables, readable or not; calibration and settings lie elsewhere."""
+    shutil.rmtree(folder / "index.lance", ignore_errors=True)
+    (folder / "facts.json").unlink(missing_ok=True)

@@ -116,6 +116,7 @@ class _Job:
     ) -> None:
         self.vault = vault
         self.allowed = allowed
+        self._chosen = frozenset(allowed)
         self.followed = tuple(folder.strip("/") for folder in followed)
         self.max_note_bytes = max_note_bytes
         self.stopped = False
@@ -123,8 +124,8 @@ class _Job:
         self._end = time.monotonic() + time_limit_s
 
     def excluded(self, path: str) -> bool:
-        """Nothing: the caller chose the paths."""
-        return False
+        """Everything but the chosen paths: a link may lead to one of them, to nothing else."""
+        return path not in self._chosen
 
     def must_stop(self) -> bool:
         """Whether time is up or nobody waits."""
