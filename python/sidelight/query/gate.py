@@ -27,7 +27,7 @@ SHIPPED = "shipped"  # the feature by which a calibrated gate starts from the sh
 _TOP = 10
 # Where no gate was fitted for a set of channels or a model, the evidence itself is the
 # confidence; it is calibrated to be right about as often as it says.
-_PLAIN_THRESHOLDS = {"lenient": 0.35, "balanced": 0.5, "strict": 0.65}
+_PLAIN_THRESHOLDS = {"lenient": 0.35, "balanced": 0.45, "strict": 0.6}
 
 
 @dataclass(frozen=True, slots=True)

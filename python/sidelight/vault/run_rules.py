@@ -16,9 +16,13 @@ from operator import eq
 from sidelight.types import Match, Passage
 from sidelight.vault.pieces import Pieces, Span, normalise, normalise_path, raw_columns
 from sidelight.vault.similar_run import Mask, Run, TooManyError, similar_places
+from sidelight.vault.similarity import ratio
 
 # A text of fewer letters and digits is like too many others to be found by likeness.
 MIN_LETTERS = 6
+# The conformance set says that what it calls similar scores 0.80 by words too, and what it
+# refuses at most 0.60.
+MIN_WORDS_ALIKE = 0.65
 _TASK = re.compile(r"(?<![^ ])\[.\](?= )")
 
 
@@ -141,6 +145,10 @@ def _choose_exact(
     cited = here[0]
     if len(known) == len(candidates) == 1:  # the general case below, without heading paths
         return exact_at(candidates[0], "the text is found once")
+    if sought.open_start or sought.open_end:  # others may be cut out of other sentences
+        whole = sought.old.text(cited.first, cited.last)
+        known = [span for span in known if sought.old.text(span.first, span.last) == whole]
+        candidates = [s for s in candidates if new.text(s.first, s.last) == whole]
     own = [span for span in candidates if new_path(span.first) == sought.path]
     if own:
         known_own = [span for span in known if old_path(span.first) == sought.path]
@@ -178,11 +186,16 @@ def _stands_most_like(
     Rule 4 alone would take the last copy left for the cited one, whichever of them it is.
     """
     here = new.neighbours(candidate.first, candidate.last)
+    own = set(old.norms[cited.first : cited.last + 1])
 
     def shared(span: Span) -> int:
         return sum(map(eq, old.neighbours(span.first, span.last), here))
 
-    return shared(cited) > max(map(shared, vanished))
+    def shared_at_most(span: Span) -> int:  # a copy beside it may be what is gone
+        there = old.neighbours(span.first, span.last)
+        return sum(was == now or was in own for was, now in zip(there, here, strict=True))
+
+    return shared(cited) > max(map(shared_at_most, vanished))
 
 
 def _choose_similar(
@@ -198,6 +211,8 @@ def _choose_similar(
             return outcome
         if _too_short(sought.text, new.text(outcome.first, outcome.last)):
             return Lost("the text is gone, and too short to be found by likeness")
+        if _only_marks_alike(sought.text, new.text(outcome.first, outcome.last)):
+            return Lost("what is like the passage has other words")
         if _is_another(outcome, places, sought, new, own, old_own):
             return Lost("what is like the passage is more like another text that changed too")
     except TooManyError:
@@ -206,12 +221,14 @@ def _choose_similar(
 
 
 def _too_short(text: str, now: str) -> bool:
-    """Whether a text is like too many others; not if all that changed is a tick or a mark."""
-    return letters(text) < MIN_LETTERS and _words_alone(text) != _words_alone(now)
+    """Whether a text is like too many others; not if all that changed is the tick of a task."""
+    return letters(text) < MIN_LETTERS and _TASK.sub("[ ]", text) != _TASK.sub("[ ]", now)
 
 
-def _words_alone(text: str) -> str:
-    return "".join(filter(str.isalnum, _TASK.sub(" ", text)))
+def _only_marks_alike(text: str, now: str) -> bool:
+    """Whether it is brackets, bars and backticks that make two texts alike, not their words."""
+    was, here = ("".join(filter(str.isalnum, _TASK.sub("", each))) for each in (text, now))
+    return ratio(was, here) < MIN_WORDS_ALIKE
 
 
 def _one_place(places: list[Run], own: Callable[[], Mask]) -> Found | Lost:
