@@ -136,6 +136,8 @@ class _Job:
         """Bytes of a note; none if it cannot be read. Whether it may be shown: `is_safe`."""
         with contextlib.suppress(OSError):  # a link, perhaps one that may be followed
             return read_regular(self.vault / path, self.max_note_bytes)[0]
+        if not any(f"{path}/".startswith(f"{folder}/") for folder in self.followed):
+            return b""  # ripgrep, too, leaves out links that the settings do not name
         try:
             return read_inside(self.vault, path, self, self.max_note_bytes, self.followed)
         except SidelightError:
