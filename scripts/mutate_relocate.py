@@ -135,8 +135,32 @@ MUTATIONS = [
     Mutation(
         "4: a vanished copy whose neighbours it has as well",
         RULES,
-        "return shared(cited) > max(map(shared, vanished))",
-        "return shared(cited) >= max(map(shared, vanished))",
+        "return shared(cited) > max(map(shared_at_most, vanished))",
+        "return shared(cited) >= max(map(shared_at_most, vanished))",
+    ),
+    Mutation(
+        "4: a copy beside a copy is told apart by what is gone",
+        RULES,
+        "was == now or was in own for",
+        "was == now for",
+    ),
+    Mutation(
+        "5: marks alone make texts alike",
+        RULES,
+        "return ratio(was, here) < MIN_WORDS_ALIKE",
+        "return False",
+    ),
+    Mutation(
+        "5: a text that stood elsewhere is taken for the passage",
+        RULES,
+        "if any(span.last < sought.first or span.first > sought.last for span in stood):",
+        "if False:",
+    ),
+    Mutation(
+        "parts: cut passages are taken from other sentences",
+        RULES,
+        "if sought.open_start or sought.open_end:",
+        "if False:",
     ),
     Mutation(
         "4: no exact search", RULES, "if candidates := sought.find(new):", "if candidates := []:"
@@ -210,7 +234,7 @@ MUTATIONS = [
     Mutation(
         "5: short texts are lost with a tick",
         RULES,
-        "_words_alone(text) != _words_alone(now)",
+        '_TASK.sub("[ ]", text) != _TASK.sub("[ ]", now)',
         "True",
     ),
     Mutation("5: passages of many lines are refused", RUNS, "_FEW = 3_000", "_FEW = 0"),

@@ -211,6 +211,12 @@ class Case:
         Two histories then lead to the same file; the one in which nothing traded places with
         its own copy is the one the rules go by.
         """
+        then, now = self.copies_by_path(self.before), self.copies_by_path(self.after)
+        assert self.answer.start_line is not None
+        cited_path = self.path_at(self.before, self.passage.start_line or 1)
+        shown_path = self.path_at(self.after, self.answer.start_line)
+        if then - now == Counter([cited_path]) and now - then == Counter([shown_path]):
+            return True  # as if it alone had moved
         old, new = self.places(self.before), self.places(self.after)
         mine = (self.passage.start_line, (self.passage.columns or (0, 0))[0])
         shown = (self.answer.start_line, (self.answer.columns or (0, 0))[0])
@@ -224,11 +230,22 @@ class Case:
         """Whether a copy that an edit made is shown because the original lost its text."""
         if self.run_text(truth) == n(self.passage.text):
             return False
-        return all(unit.origin is None and unit.kin for unit in self.units(self.shown()))
+        if not truth and self.copies(self.before) == self.copies(self.after) == 1:
+            return True  # deleted, and the same text written anew
+        cited = self.cited()
+        return any(unit.origin in cited or unit.kin in cited for unit in self.units(self.shown()))
 
     def units(self, places: Collection[tuple[int, int]]) -> list[Unit]:
         lines = self.now.all_lines()
         return [lines[number - 1].units[at] for number, at in sorted(places)]
+
+    def path_at(self, note: Note, line: int) -> tuple[str, ...]:
+        return tuple(n(part) for part in heading_path_at(note.blocks, line))
+
+    def copies_by_path(self, note: Note) -> Counter[tuple[str, ...]]:
+        by = Text.of(note).by_sentence if self.passage.columns else Text.of(note).by_line
+        found = by.find(n(self.passage.text))
+        return Counter(self.path_at(note, by.lines[span.first]) for span in found)
 
     def places(self, note: Note) -> list[tuple[int, int]]:
         text = Text.of(note)
@@ -237,7 +254,7 @@ class Case:
         return [
             (by.lines[first], by.columns[first][0] if by.columns else 0)
             for first, _, _ in by.find(n(self.passage.text))
-            if tuple(n(p) for p in heading_path_at(note.blocks, by.lines[first])) == path
+            if self.path_at(note, by.lines[first]) == path
         ]
 
     def similar_right(self, truth: set[tuple[int, int]]) -> bool:
@@ -362,7 +379,8 @@ def judge_property(
         tally.add("property kept but missed" if here else "property gone", None)
     else:
         tally.add("property found")
-        if [answer.start_line] != here:
+        anew = not here and n(answer.text) == n(passage.text)
+        if [answer.start_line] != here and not anew:
             tally.add("property wrong", f"{passage} -> {answer} {now.data()!r}")
 
 

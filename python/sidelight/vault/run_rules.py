@@ -258,13 +258,16 @@ def _is_another(
     still there count only where the place found has neither neighbour of the passage; those
     just as like do not where the place is under the passage's heading, and they were not.
     """
+    text = new.text(found.first, found.last)
+    stood = sought.old.find(text)
+    if any(span.last < sought.first or span.first > sought.last for span in stood):
+        return True
     pairs = zip(
         sought.old.neighbours(sought.first, sought.last),
         new.neighbours(found.first, found.last),
         strict=True,
     )
     anchored = any(was and was == now for was, now in pairs)
-    text = new.text(found.first, found.last)
     limit = 2 * new.extent(found.first, found.last) + 2
     free = sought.vanished(new) if anchored else sought.outside()
     rivals = similar_places(text, sought.old, free, limit, old_own)
