@@ -83,13 +83,13 @@ def _run(vault: Path, *, once: bool) -> int:
             return 1
         if once:
             return 0
-        print("\nSidelight is running and follows your edits. Stop it with Ctrl-C.", flush=True)
         return _wait(ready["process"])
 
 
 def _wait(process: subprocess.Popen[str]) -> int:
     """Until Ctrl-C (0), or until the daemon ends by itself (1)."""
     try:
+        print("\nSidelight is running and follows your edits. Stop it with Ctrl-C.", flush=True)
         while process.poll() is None:
             with contextlib.suppress(subprocess.TimeoutExpired):
                 process.wait(timeout=1)  # a wait without end cannot be interrupted on Windows
@@ -239,7 +239,8 @@ def _stop_on_signals() -> None:
     def stop(_number: int, _frame: object) -> None:
         raise KeyboardInterrupt
 
-    for name in ("SIGTERM", "SIGHUP", "SIGBREAK"):
+    # SIGINT, too: a shell without job control starts what runs in the background with it ignored.
+    for name in ("SIGINT", "SIGTERM", "SIGHUP", "SIGBREAK"):
         if hasattr(signal, name):
             signal.signal(getattr(signal, name), stop)
 
