@@ -7,7 +7,6 @@ Blocking and thread-safe. Owns the resources and hands them to the stages of `in
 from __future__ import annotations
 
 import dataclasses
-import hashlib
 import json
 import logging
 import threading
@@ -16,26 +15,23 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-import filelock
-
 from sidelight.config import Places, Settings, open_vault, places_for, save_settings, settings_from
 from sidelight.config import load_settings as read_settings
-from sidelight.errors import IndexUnavailableError, ModelError, UsageError
-from sidelight.indexing.draft import DRAFT_VERSION
+from sidelight.errors import IndexUnavailableError, UsageError
+from sidelight.indexing import coverage, facts
+from sidelight.indexing.models_in_use import LOADING, ModelsInUse
 from sidelight.indexing.pipeline import Indexer
 from sidelight.indexing.renames import Renames
 from sidelight.indexing.worker import Worker
 from sidelight.language.terms import Terms
 from sidelight.models.embedder import Embedder
-from sidelight.models.registry import load_embedder, load_reranker
-from sidelight.models.reranker import Reranker
-from sidelight.query import lookup, pipeline
+from sidelight.query import lookup, notes, pipeline
 from sidelight.query.gate import Gate
 from sidelight.query.index import Index
 from sidelight.query.metadata import MetadataIndex
 from sidelight.store.catalog import Catalog
-from sidelight.store.schema import SCHEMA_VERSION
-from sidelight.store.tables import Tables, throw_away
+from sidelight.store.folder import lock_for_writing, throw_away
+from sidelight.store.tables import Tables
 from sidelight.types import (
     Citation,
     IndexState,
@@ -47,16 +43,13 @@ from sidelight.types import (
     SearchResult,
 )
 from sidelight.vault.grep import grep
-from sidelight.vault.lines import decode, split_lines
 from sidelight.vault.links import LinkResolver
-from sidelight.vault.reading import read_inside
 from sidelight.vault.watcher import Watcher
 
 log = logging.getLogger(__name__)
 
 _WORKERS = 8  # three channels of two queries and a reranker at the same time
 _NEVER: Callable[[], bool] = lambda: False  # noqa: E731 - a default, not a function of its own
-_LOADING = "the model is being loaded"
 
 # Settings that say how notes are read: a change of these reads every note again.
 _READING = ("user_words",)
@@ -72,7 +65,7 @@ class Engine:
         self.vault = places.vault
         self.settings = settings
         self._read_only = read_only
-        self._lock = _writer_lock(places) if not read_only else None
+        self._lock = lock_for_writing(places.data) if not read_only else None
         self._terms = Terms(settings.user_words)
         self._catalog = Catalog()
         try:
@@ -81,11 +74,10 @@ class Engine:
             if self._lock is not None:
                 self._lock.release()
             raise
-        self._facts = self._tables.facts()
-        if not read_only and self._facts.get("schema", _SCHEMA) != _SCHEMA:
-            log.info("the index has another schema and is made anew")
-            self._tables.clear()
-            self._facts = {}
+        self._facts = self._tables.folder.facts()
+        if not read_only and facts.is_other_schema(self._facts, self._current_facts()):
+            log.warning("the form of the index changed: notes are read again, vectors stay")
+            self._tables.clear(vectors=False)
         torn = self._tables.load(self._catalog)
         if torn and not read_only:
             self._tables.discard(torn)
@@ -97,12 +89,13 @@ class Engine:
         )  # fmt: skip
         self._indexer.on_changed = lambda paths: self._emit("changed", paths)
         self._indexer.on_forced_done = self._remember_facts
-        self._indexer.on_tables_lost = self._clear
+        self._indexer.on_tables_lost = lambda: self._clear(vectors=False)
         self._metadata = MetadataIndex()
         self._workers = ThreadPoolExecutor(_WORKERS, thread_name_prefix="query")
-        self._embedder: Embedder | None = None
-        self._reranker: Reranker | None = None
-        self._no_vectors = _LOADING
+        self._models = ModelsInUse(
+            self._tables, self._catalog, self._indexer.queue,
+            writes=not read_only, changed=self._models_changed,
+        )  # fmt: skip
         self._worker: Worker | None = None
         self._watcher: Watcher | None = None
         self._progress = Progress("idle", 0, 0)
@@ -143,14 +136,14 @@ class Engine:
         _refuse_inside(places)
         chosen = settings or read_settings(places)
         if rebuild and not read_only:
-            with _writer_lock(places):
+            with lock_for_writing(places.data):
                 throw_away(places.data)
         engine = cls(places, chosen, read_only=read_only)
         try:
             if models_later:
                 pass
             elif lexical_only:
-                engine._no_vectors = "words only, as asked"
+                engine._models.no_vectors = "words only, as asked"
             else:
                 engine.load_models()
             if read_only:
@@ -164,9 +157,9 @@ class Engine:
 
     def start(self) -> None:
         """Watches the vault and keeps the index up to date in the background."""
-        self._worker = Worker(self._indexer, self.settings, self._tell)
+        self._worker = Worker(self._indexer, self._tell)
         self._watcher = Watcher(self.vault, self.settings, self._worker.notice, self._worker.poll)
-        if self._stale():
+        if self._rereading():
             self._worker.rescan(forced=True)
         self._watcher.start()
         self._worker.start()
@@ -175,29 +168,10 @@ class Engine:
 
     def load_models(self) -> None:
         """Loads the models and the vectors; without them words still answer. Takes 2 to 4 s."""
-        try:
-            embedder = load_embedder(self.settings.embedding_model)
-        except ModelError as error:
-            self._no_vectors = str(error)
-            self._embedder = self._indexer.embedder = None
-            return
-        vectors = self._tables.open_vectors(
-            embedder.vectors_id, embedder.dimension, embedder.centre_passages
-        )
-        with self._catalog.lock:
-            self._catalog.vectors = vectors
-            self._catalog.revision += 1
-        if self.settings.reranker_model or self.settings.rerank:
-            try:
-                self._reranker = load_reranker(self.settings.reranker_model, embedder)
-            except ModelError as error:
-                log.warning("no reranker: %s", error.code)
-        self._indexer.embedder = embedder
-        self._embedder = embedder
-        self._no_vectors = ""
-        self._gate = self._make_gate()
+        self._models.load(self.settings)
+        self._models_changed()
         if self._worker is not None:
-            self._worker.rescan()
+            self._worker.wake()
 
     def close(self) -> None:
         """Stops the background work and lets go of the index. May be called twice."""
@@ -234,7 +208,7 @@ class Engine:
             progress or (lambda _: None),
             stopped,
             lexical_only=lexical_only,
-            forced=self._stale() and bool(self._catalog.notes),
+            forced=bool(self._rereading() and self._catalog.notes),
         )
         self._remember_facts()
 
@@ -285,15 +259,8 @@ class Engine:
         Raises:
             AccessError, NotFoundError: as `vault/reading.py`.
         """
-        settings = self.settings
-        data = read_inside(
-            self.vault, path, self._indexer.exclusions, settings.max_note_bytes,
-            settings.followed_links,
-        )  # fmt: skip
-        lines = split_lines(decode(data)[0])
-        first = max(1, start_line or 1)
-        chosen = lines[first - 1 : end_line if end_line is not None else len(lines)]
-        return "\n".join(chosen), hashlib.sha256(data).hexdigest(), len(lines)
+        lines = (start_line, end_line)
+        return notes.read_note(self.vault, path, self._indexer.exclusions, self.settings, lines)
 
     def links(self, path: str, direction: str = "out") -> list[ResolvedLink]:
         """Links out of a note, into it, or both, with their lines as they are now.
@@ -331,20 +298,13 @@ class Engine:
 
     def state(self) -> IndexState:
         """What the index covers now."""
-        catalog = self._catalog
-        with catalog.lock:
-            embedded = catalog.embedded()
-            searchable = catalog.searchable
-            coming = self._embedder is not None or self._no_vectors == _LOADING
-            waiting = searchable - embedded if coming else 0
-            busy = 1 if self._worker is not None and self._worker.busy else 0
-            return IndexState(
-                snapshot=catalog.snapshot(self._constants()),
-                notes=len(catalog.notes),
-                chunks=len(catalog.chunks),
-                embedded_chunks=embedded,
-                pending=waiting + busy,
-            )
+        models = self._models
+        return coverage.index_state(
+            self._catalog,
+            self._constants(),
+            vectors=models.embedder is not None or models.no_vectors == LOADING,
+            busy=self._worker is not None and self._worker.busy,
+        )
 
     def status(self) -> tuple[IndexState, Progress]:
         """What the index covers, and what is being done."""
@@ -352,53 +312,27 @@ class Engine:
 
     def note_status(self, path: str) -> NoteState:
         """What the index knows of one note; an unknown path is not indexed."""
-        with self._catalog.lock:
-            note = self._catalog.notes.get(path)
-            if note is None:
-                reason = "excluded" if self._indexer.exclusions.excluded(path) else None
-                return NoteState(path, False, 0, 0, None, reason, (), None)
-            rows = [c for c in self._catalog.by_note.get(path, ()) if c.searchable]
-            embedded = sum(row.embed_hash in self._catalog.vectors for row in rows)
-        return NoteState(
-            path=path,
-            indexed=note.error is None,
-            chunks=note.chunks,
-            embedded=embedded,
-            content_hash=note.content_hash or None,
-            error=note.error,
-            problems=note.problems,
-            indexed_at=note.indexed_at,
-        )
+        return coverage.note_state(self._catalog, path, self._indexer.exclusions)
 
     def failed_notes(self) -> list[NoteState]:
-        """Notes that could not be indexed, by path, each with its reason.
-
-        What is wrong in notes that were indexed as far as they could be read stands in
-        `note_status`.
-        """
-        with self._catalog.lock:
-            paths = [p for p, n in self._catalog.notes.items() if n.error]
-        states = [self.note_status(path) for path in sorted(paths)]
-        waiting = [
-            NoteState(p, False, 0, 0, None, "its content lies in the cloud only", (), None)
-            for p in self._indexer.placeholders
-        ]
-        return states + waiting
+        """Notes that could not be indexed, by path, each with its reason."""
+        indexer = self._indexer
+        return coverage.failed_notes(self._catalog, indexer.exclusions, indexer.placeholders)
 
     @property
     def embedder(self) -> Embedder | None:
         """The embedding model, once it is loaded."""
-        return self._embedder
+        return self._models.embedder
 
     @property
     def model_id(self) -> str:
         """Id of the embedding model in use, "" for words only."""
-        return self._embedder.id if self._embedder is not None else ""
+        return self.embedder.id if self.embedder is not None else ""
 
     @property
     def no_vectors(self) -> str:
         """Why there is no embedding model; "" if there is one."""
-        return self._no_vectors
+        return self._models.no_vectors
 
     @property
     def problem(self) -> str:
@@ -429,7 +363,7 @@ class Engine:
             todo.append("the words of every note are read again")
         if changed & set(_SCANNING):
             todo.append("the vault is scanned again")
-        if changed & set(_MODELS) or ("rerank" in changed and self._reranker is None):
+        if changed & set(_MODELS) or ("rerank" in changed and self._models.reranker is None):
             todo.append("the models are loaded again; passages new to them are embedded")
         if self._worker is not None:
             if changed & set(_MODELS):
@@ -476,36 +410,40 @@ class Engine:
                 metadata=self._metadata,
                 resolver=self._resolver,
                 gate=self._gate,
-                embedder=self._embedder,
-                no_vectors=self._no_vectors,
-                reranker=self._reranker,
+                embedder=self._models.embedder,
+                no_vectors=self._models.no_vectors,
+                reranker=self._models.reranker,
                 workers=self._workers,
                 state=self.state,
                 current_path=self._renames.current,
             )
 
-    def _clear(self) -> None:
-        self._tables.clear()
+    def _clear(self, *, vectors: bool = True) -> None:
+        """Begins the index anew; vectors may stay, as they are kept by what was embedded."""
+        self._tables.clear(vectors=vectors)
         with self._catalog.lock:
             for path in list(self._catalog.notes):
                 self._catalog.remove(path)
-        if self._embedder is not None:
-            self.load_models()
+        self._models.reopen()
+
+    def _models_changed(self) -> None:
+        self._gate = self._make_gate()
 
     def _make_gate(self) -> Gate:
         return Gate(self.model_id, self.settings.gate_strictness, self.places.calibration)
 
-    def _current_facts(self) -> dict[str, str]:
-        return {"schema": _SCHEMA, "drafts": DRAFT_VERSION, "terms": self._terms.signature}
+    def _current_facts(self) -> facts.Facts:
+        return facts.current_facts(self._terms)
 
-    def _stale(self) -> bool:
-        """Whether notes were read with another tokenizer or chunker than this one."""
-        return self._facts != self._current_facts()
+    def _rereading(self) -> str:
+        """Why every note is to be read again (another tokenizer or chunker); "" if it is not."""
+        return facts.difference(self._facts, self._current_facts())
 
     def _remember_facts(self) -> None:
-        if self._facts != self._current_facts():
-            self._tables.write_facts(self._current_facts())
-            self._facts = self._current_facts()
+        if self._rereading():
+            stored = {**self._tables.folder.facts(), **self._current_facts()}
+            self._tables.folder.write_facts(stored)
+            self._facts = stored
 
     def _constants(self) -> str:
         """What besides the notes decides an answer."""
@@ -519,28 +457,6 @@ class Engine:
     def _emit(self, kind: str, payload: Progress | Sequence[str]) -> None:
         for listener in list(self._listeners):
             listener(kind, payload)
-
-
-_SCHEMA = str(SCHEMA_VERSION)
-
-
-def _writer_lock(places: Places) -> filelock.FileLock:
-    try:
-        places.data.mkdir(parents=True, exist_ok=True, mode=0o700)
-        lock = filelock.FileLock(places.data / "writer.lock")
-        lock.acquire(timeout=0)
-    except filelock.Timeout as error:
-        raise IndexUnavailableError(
-            "Another process is already writing this vault's index.",
-            "A daemon may be running: use it, or stop it first.",
-            code="INDEX_BUSY",
-        ) from error
-    except OSError as error:
-        raise IndexUnavailableError(
-            f"The data folder {places.data} cannot be used ({error.strerror}).",
-            "Check its permissions and free space, or choose another with --data-dir.",
-        ) from error
-    return lock
 
 
 def _refuse_inside(places: Places) -> None:

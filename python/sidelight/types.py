@@ -426,7 +426,9 @@ class SearchResult:
 class Progress:
     """How far a long job is."""
 
-    phase: str  # "scan" | "words" | "vectors" | "compact" | "idle" | "paused" | "waiting"
+    phase: (
+        str  # "scan" | "words" | "vectors" | "compact" | "cleanup" | "idle" | "paused" | "waiting"
+    )
     done: int
     total: int
     rate: float = 0.0  # items a second

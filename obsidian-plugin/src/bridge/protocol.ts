@@ -234,7 +234,7 @@ export interface SearchResult {
 
 /** How far a long job is. */
 export interface Progress {
-  /** "scan", "words", "vectors", "compact", "idle", "paused" or "waiting". */
+  /** "scan", "words", "vectors", "compact", "cleanup", "idle", "paused" or "waiting". */
   phase: string;
   done: number;
   total: number;

@@ -222,6 +222,7 @@ export const en = {
   "phase.words": "Indexing words",
   "phase.vectors": "Indexing meaning",
   "phase.compact": "Tidying up the index",
+  "phase.cleanup": "Deleting what is no longer used",
   "time.seconds": "about {n} s left",
   "time.minutes": "about {n} min left",
   "time.hours": "about {n} h left",

@@ -32,7 +32,7 @@ export interface Situation {
   hasStartCommand: boolean;
 }
 
-const WORKING = ["scan", "words", "vectors", "compact"];
+const WORKING = ["scan", "words", "vectors", "compact", "cleanup"];
 
 /** The banners to show, the most important first; none when everything is well. */
 export function bannersFor(situation: Situation): Banner[] {

@@ -196,6 +196,7 @@ export const zh: Dictionary = {
   "phase.words": "正在索引词语",
   "phase.vectors": "正在索引语义",
   "phase.compact": "正在整理索引",
+  "phase.cleanup": "正在清理不再使用的数据",
   "time.seconds": "还需约 {n} 秒",
   "time.minutes": "还需约 {n} 分钟",
   "time.hours": "还需约 {n} 小时",

@@ -273,7 +273,9 @@ class SearchResult(TypedDict):
 class Progress(TypedDict):
     """How far a long job is."""
 
-    phase: Annotated[str, '"scan", "words", "vectors", "compact", "idle", "paused" or "waiting".']
+    phase: Annotated[
+        str, '"scan", "words", "vectors", "compact", "cleanup", "idle", "paused" or "waiting".'
+    ]
     done: int
     total: int
     rate: Annotated[float, "Items a second."]

@@ -137,6 +137,7 @@ def plain_lines() -> Iterator[Callable[[Progress], None]]:
         if (now.phase, tenth) != said and now.phase in ("scan", "words", "vectors"):
             said = (now.phase, tenth)
             left = f", {now.seconds_left:.0f} s left" if now.seconds_left else ""
-            print(f"{now.phase}: {now.done} of {now.total}{left}", flush=True)
+            count = f": {now.done} of {now.total}" if now.total else ""
+            print(f"{now.phase}{count}{left}", flush=True)
 
     yield update

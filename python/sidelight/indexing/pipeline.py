@@ -15,18 +15,16 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-import numpy as np
-
 from sidelight.config import Settings
-from sidelight.errors import IndexUnavailableError, ModelError, VaultError
-from sidelight.indexing.draft import attachment, draft_note, embedded_text, failed_note
+from sidelight.errors import VaultError
+from sidelight.indexing.draft import attachment, draft_note, failed_note
+from sidelight.indexing.embedding import Stopped, VectorQueue
 from sidelight.indexing.renames import Renames, renamed_to
+from sidelight.indexing.tidying import Report, Tidying
 from sidelight.language.terms import Terms
-from sidelight.models.embedder import Embedder
 from sidelight.store.catalog import Catalog
-from sidelight.store.rows import ChunkRow, NoteDraft, NoteRow
+from sidelight.store.rows import NoteDraft, NoteRow
 from sidelight.store.tables import Tables
-from sidelight.store.vectors import Matrix
 from sidelight.types import FileEntry, Progress
 from sidelight.vault.exclusions import Exclusions
 from sidelight.vault.files import is_note, read_note_bytes, scan
@@ -36,12 +34,6 @@ log = logging.getLogger(__name__)
 
 _COMMIT_NOTES = 256  # notes a commit: one costs 25 to 45 ms however many rows it has
 _COMMIT_BYTES = 4_000_000  # and bounds memory
-_EMBED_WINDOW = 128  # chunks a commit
-_EMBED_BATCH = 16  # chunks between two looks at what else is to do: 0.2 to 0.4 s of work
-_COMPACT_AFTER = 200  # commits that leave small files behind
-
-Report = Callable[[Progress], None]
-Stopped = Callable[[], bool]
 
 
 @dataclass(slots=True)
@@ -69,7 +61,6 @@ class Indexer:
         self.vault = vault
         self.settings = settings
         self.exclusions = Exclusions.load(vault, settings)
-        self.embedder: Embedder | None = None
         self.on_changed: Callable[[list[str]], None] = lambda paths: None
         self.on_forced_done: Callable[[], None] = lambda: None
         self.on_tables_lost: Callable[[], None] = lambda: None
@@ -80,13 +71,9 @@ class Indexer:
         self._resolver = resolver
         self._renames = renames
         self._names: set[str] = set(catalog.notes)  # what the resolver knows
-        self._commits = 0
         self._forced = False
-        self._queue: list[ChunkRow] = []  # what waits for vectors, newest notes first
-        self._queue_revision = -1
-        self._embedding_since = 0.0
-        self._embedded_since = 0
-        self._unembeddable: set[str] = set()
+        self.tidying = Tidying(tables, catalog)
+        self.queue = VectorQueue(tables, catalog, self.tidying.committed)
 
     # ------------------------------------------------------------------ words
 
@@ -207,14 +194,14 @@ class Indexer:
             self._tables.remove(gone, self._catalog)
             self._committed(gone)
 
-    def finished(self, changes: Changes, *, forced: bool) -> None:
+    def finished(self, changes: Changes, report: Report, *, forced: bool) -> None:
         """A whole scan was applied: what it was made with is now true of every note."""
         self.placeholders = tuple(changes.placeholders)
         if forced:
             self._forced = False
             self.on_forced_done()
-        if self._commits > 1:  # a first index or a checkout: index the new rows at once
-            self.compact(force=True)
+        if self.tidying.commits > 1:  # a first index or a checkout: index the new rows at once
+            self.tidying.compact(report)
 
     def _commit(self, batch: Sequence[NoteDraft]) -> None:
         if batch:
@@ -222,7 +209,7 @@ class Indexer:
             self._committed([d.row.path for d in batch])
 
     def _committed(self, paths: list[str]) -> None:
-        self._commits += 1
+        self.tidying.committed()
         self.on_changed(paths)
 
     def _differs(self, entry: FileEntry) -> bool:
@@ -308,100 +295,7 @@ class Indexer:
             {entry.path for entry in scan(self.vault, self.exclusions, self.settings)}
         )
 
-    # ------------------------------------------------------------------ vectors
-
-    def pending(self) -> int:
-        """How many texts wait for their vector; those that cannot be embedded do not wait."""
-        if self.embedder is None:
-            return 0
-        if self._queue_revision != self._catalog.revision:
-            with self._catalog.lock:
-                self._queue_revision = self._catalog.revision
-                rows = self._catalog.unembedded()
-                age = {p: -n.mtime_ns for p, n in self._catalog.notes.items()}
-            rows.sort(key=lambda row: age.get(row.path, 0))
-            self._queue = [r for r in rows if r.embed_hash not in self._unembeddable]
-            self._embedding_since, self._embedded_since = time.monotonic(), 0
-        return len(self._queue)
-
-    def embed_window(self, interrupted: Stopped = lambda: False) -> int:
-        """Embeds the next window of chunks, newest notes first; returns how many are left.
-
-        Args:
-            interrupted: asked between batches; what was embedded until then is kept.
-        """
-        if self.embedder is None or not self.pending():
-            return 0
-        window, self._queue = self._queue[:_EMBED_WINDOW], self._queue[_EMBED_WINDOW:]
-        done = self._embed(self.embedder, window, interrupted)
-        self._embedded_since += done
-        if done < len(window):
-            self._queue_revision = -1  # the rest waits: look again what is missing
-        return len(self._queue) + len(window) - done
-
-    def vector_progress(self) -> Progress:
-        """How far embedding is, over the whole index."""
-        total = self._catalog.searchable
-        left = len(self._queue)
-        spent = max(time.monotonic() - self._embedding_since, 1e-6)
-        rate = self._embedded_since / spent
-        return Progress("vectors", max(0, total - left), total, rate, left / rate if rate else None)
-
-    def _embed(self, embedder: Embedder, rows: Sequence[ChunkRow], interrupted: Stopped) -> int:
-        """Embeds and stores a window in one commit; returns how many rows are dealt with."""
-        texts = self._tables.texts([row.chunk_id for row in rows])
-        ready = [
-            (row, embedded_text(note.title, row.heading_path, texts[row.chunk_id][0]))
-            for row in rows
-            if row.chunk_id in texts and (note := self._catalog.notes.get(row.path))
-        ]
-        ready.sort(key=lambda pair: len(pair[1]))  # texts of like length waste no padding
-        embedded: list[ChunkRow] = []
-        vectors: list[Matrix] = []
-        done = len(rows) - len(ready)  # gone since the queue was made
-        for start in range(0, len(ready), _EMBED_BATCH):
-            if interrupted():
-                break
-            batch = ready[start : start + _EMBED_BATCH]
-            for row, vector in self._vectors_of(embedder, batch):
-                embedded.append(row)
-                vectors.append(vector)
-            done += len(batch)
-        if embedded:
-            self._tables.add_vectors(
-                self._catalog.vectors,
-                [row.embed_hash for row in embedded],
-                np.stack(vectors),
-                [row.language for row in embedded],
-            )
-            self._commits += 1
-        return done
-
-    def _vectors_of(
-        self, embedder: Embedder, batch: Sequence[tuple[ChunkRow, str]]
-    ) -> list[tuple[ChunkRow, Matrix]]:
-        """Vectors of a batch; a text that breaks the model is left out, alone."""
-        try:
-            vectors = embedder.embed_passages([text for _, text in batch])
-        except (ModelError, RuntimeError, ValueError) as error:
-            if len(batch) > 1:
-                return [pair for one in batch for pair in self._vectors_of(embedder, [one])]
-            log.error("a passage could not be embedded: %s", type(error).__name__)
-            self._unembeddable.add(batch[0][0].embed_hash)
-            return []
-        return [(row, vector) for (row, _), vector in zip(batch, vectors, strict=True)]
-
-    # ------------------------------------------------------------------ upkeep
-
-    def compact(self, *, force: bool = False) -> None:
-        """Compacts when enough commits have left small files behind."""
-        if not force and self._commits < _COMPACT_AFTER:
-            return
-        try:
-            self._tables.compact(self._catalog)
-        except IndexUnavailableError as error:
-            log.error("compaction failed and will be tried again: %s", error.code)
-        self._commits = 0
+    # ------------------------------------------------------------------ all of it, once
 
     def sync(
         self,
@@ -416,14 +310,14 @@ class Indexer:
         changes = self.scan(forced=forced)
         self.apply(changes, report, stopped)
         if not stopped():
-            self.finished(changes, forced=forced)
-        if not lexical_only and self.embedder is not None:
-            while self.pending() and not stopped():
-                self.embed_window(stopped)
-                report(self.vector_progress())
-        report(Progress("compact", 0, 1))
-        if self._commits:
-            self.compact(force=True)
+            self.finished(changes, report, forced=forced)
+        if not lexical_only:
+            while self.queue.pending() and not stopped():
+                self.queue.embed_window(stopped)
+                report(self.queue.progress())
+            if not stopped():
+                self.queue.settle()
+        self.tidying.finish(report)
         report(Progress("idle", 1, 1))
 
 

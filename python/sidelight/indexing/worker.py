@@ -11,7 +11,6 @@ import threading
 import time
 from collections.abc import Callable
 
-from sidelight.config import Settings
 from sidelight.errors import IndexUnavailableError, VaultError
 from sidelight.indexing.pipeline import Changes, Indexer
 from sidelight.types import Progress
@@ -28,15 +27,11 @@ class Worker:
 
     Args:
         indexer: it alone writes while the worker runs.
-        settings: for `poll_seconds` where the system cannot watch.
         report: told how far it is, at most five times a second and at each change of phase.
     """
 
-    def __init__(
-        self, indexer: Indexer, settings: Settings, report: Callable[[Progress], None]
-    ) -> None:
+    def __init__(self, indexer: Indexer, report: Callable[[Progress], None]) -> None:
         self._indexer = indexer
-        self._settings = settings
         self._report = report
         self._wake = threading.Condition()
         self._paths: set[str] = set()
@@ -77,6 +72,10 @@ class Worker:
             self._rescan = True
             self._forced = self._forced or forced
             self._wake.notify_all()
+
+    def wake(self) -> None:
+        """There is something to embed."""
+        self.run_soon(lambda: None)
 
     def run_soon(self, task: Callable[[], None]) -> None:
         """Runs a task in the worker's thread, between two steps."""
@@ -153,7 +152,7 @@ class Worker:
             self._scan(forced)
         elif paths:
             self._apply(self._changes_of(paths))
-        elif self._indexer.pending():
+        elif self._indexer.queue.pending():
             self._embed()
         else:
             self._rest()
@@ -169,7 +168,7 @@ class Worker:
             self._problem = ""
         self._apply(changes)
         if not self._stopping:
-            self._indexer.finished(changes, forced=forced)
+            self._indexer.finished(changes, self._tell, forced=forced)
 
     def _apply(self, changes: Changes) -> None:
         self._indexer.apply(changes, self._tell, lambda: self._stopping)
@@ -200,18 +199,24 @@ class Worker:
         return changes
 
     def _embed(self) -> None:
-        self._indexer.embed_window(self._has_news)
-        self._tell(self._indexer.vector_progress())
+        self._indexer.queue.embed_window(self._has_news)
+        self._tell(self._indexer.queue.progress())
 
     def _has_news(self) -> bool:
         return bool(self._stopping or self._paused or self._paths or self._rescan or self._tasks)
 
     def _rest(self) -> None:
-        self._indexer.compact()
+        self._indexer.queue.settle()
+        tidying = self._indexer.tidying
+        tidying.run(self._tell)
         self._tell(Progress("idle", 1, 1))
-        self._sleep(float(self._settings.poll_seconds) if self._polling else None)
+        wait_s = tidying.wait_s()
         if self._polling:
+            poll_s = float(self._indexer.settings.poll_seconds)
+            self._sleep(poll_s if wait_s is None else min(poll_s, wait_s))
             self._rescan = True
+        else:
+            self._sleep(wait_s)
 
     def _sleep(self, seconds: float | None) -> None:
         with self._wake:

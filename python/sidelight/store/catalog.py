@@ -90,12 +90,13 @@ class Catalog:
         self.attachments: dict[str, tuple[NoteRow, ChunkRow]] = {}  # found by name alone
         self.by_embedding: dict[str, set[str]] = {}  # embed hash -> chunk ids
         self.vocabulary = Vocabulary()
-        self.vectors = VectorMatrix(dimension)
+        self.vectors = VectorMatrix(dimension)  # what answers
+        self.next_vectors: VectorMatrix | None = None  # of another model, until it is complete
         self.searchable = 0  # chunks
         self.total_length = 0  # terms of searchable chunks
         self.revision = 0  # counts changes; caches compare it
         self._content = 0
-        self._embedded: tuple[tuple[int, int, int], int] = ((-1, 0, 0), 0)
+        self._counted: dict[int, tuple[tuple[int, int], int]] = {}  # matrix -> (when, how many)
 
     def replace(self, note: NoteRow, chunks: Sequence[ChunkRow]) -> None:
         """Puts a note and its chunks in place of what stood at its path."""
@@ -140,22 +141,45 @@ class Catalog:
         content = f"{self._content:064x}:{constants}"
         return hashlib.sha256(content.encode()).hexdigest()[:16]
 
+    @property
+    def filling(self) -> VectorMatrix:
+        """The vectors that new texts are embedded into."""
+        return self.vectors if self.next_vectors is None else self.next_vectors
+
     def embedded(self) -> int:
-        """Searchable chunks that have their vector; counted once a change."""
+        """Searchable chunks that have their vector."""
+        return self.covered(self.vectors)
+
+    def waiting(self) -> int:
+        """Searchable chunks still to be embedded, by the model that is to answer."""
         with self.lock:
-            now = (self.revision, id(self.vectors), len(self.vectors))
-            if self._embedded[0] != now:
-                known = (ids for h, ids in self.by_embedding.items() if h in self.vectors)
-                self._embedded = (now, sum(map(len, known)))
-            return self._embedded[1]
+            return self.searchable - self.covered(self.filling)
+
+    def covered(self, vectors: VectorMatrix) -> int:
+        """Searchable chunks whose vector is in `vectors`; counted once a change."""
+        with self.lock:
+            now = (self.revision, len(vectors))
+            at, count = self._counted.get(id(vectors), ((-1, 0), 0))
+            if at != now:
+                known = (ids for h, ids in self.by_embedding.items() if h in vectors)
+                count = sum(map(len, known))
+                self._counted = {**self._counted, id(vectors): (now, count)}
+            return count
+
+    def follow(self) -> None:
+        """The next vectors are complete: they answer from now on."""
+        with self.lock:
+            if self.next_vectors is not None:
+                self.vectors, self.next_vectors = self.next_vectors, None
+                self._counted = {}
+                self.revision += 1
 
     def unembedded(self) -> list[ChunkRow]:
         """Searchable chunks without a vector, one a distinct text, in stable order."""
         with self.lock:
+            filling = self.filling
             rows = [
-                self.chunks[min(ids)]
-                for h, ids in self.by_embedding.items()
-                if h not in self.vectors
+                self.chunks[min(ids)] for h, ids in self.by_embedding.items() if h not in filling
             ]
         return sorted(rows, key=lambda row: row.order)
 

@@ -7,30 +7,22 @@ of what was embedded and only ever added, so no write of words touches them.
 
 from __future__ import annotations
 
-import datetime
-import json
 import logging
-import os
 import re
-import shutil
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-# Lance reports retries and index notices on standard error, where only our own lines belong.
-os.environ.setdefault("LANCEDB_LOG", "error")
-
-import lancedb
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from lancedb.index import FTS
 from lancedb.query import BooleanQuery, MatchQuery, Occur
 
-from sidelight.config import write_private
 from sidelight.errors import IndexUnavailableError
+from sidelight.store import upkeep
 from sidelight.store.catalog import Catalog
+from sidelight.store.folder import Folder
 from sidelight.store.rows import ChunkRow, NoteDraft, NoteRow, pack, unpack
 from sidelight.store.schema import (
     CHUNKS,
@@ -43,13 +35,21 @@ from sidelight.store.schema import (
     from_draft,
     note_table,
 )
-from sidelight.store.vectors import Centre, Matrix, VectorMatrix
+from sidelight.store.statements import (
+    ENGINE_ERRORS,
+    STATEMENT_VALUES,
+    is_damage,
+    parts,
+    quote,
+    retry,
+    short,
+    writing,
+)
+from sidelight.store.vector_tables import VectorTables, is_vectors
 
 log = logging.getLogger(__name__)
 
-_STATEMENT_PATHS = 400  # paths in one predicate; keeps the statement well under its limit
-_KEEP_VERSIONS = datetime.timedelta(minutes=10)  # a query still reading one is long done
-_KEEP_HISTORY_DAYS = 7  # how long a reference to replaced text can be asked about
+_WORD_TABLES = ("chunks", "notes", "history")
 
 # LanceDB's stubs ask for every defaulted argument of its native query classes.
 _match_query: Any = MatchQuery
@@ -68,39 +68,18 @@ class Tables:
     """
 
     def __init__(self, folder: Path, *, create: bool = True) -> None:
-        self.folder = folder
         self._writes = create
-        if not create and not (folder / "index.lance").exists():
-            raise IndexUnavailableError(
-                "This vault has no index yet.", "Run `sidelight index VAULT` first."
-            )
         try:
-            folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-            self._db = lancedb.connect(str(folder / "index.lance"))
-            self._chunks = self._table("chunks", CHUNKS, fts="terms")
-            self._notes = self._table("notes", NOTES)
-            self._history = self._table("history", HISTORY)
-        except (OSError, RuntimeError, ValueError) as error:
-            raise IndexUnavailableError(
-                f"The index in {folder} cannot be opened ({_short(error)}).",
-                "Check permissions and free space, or make it anew with "
-                "`sidelight index VAULT --rebuild`.",
-            ) from error
-        self._vectors: Any = None
+            self.folder = Folder(folder, writes=create)
+            self.vectors = VectorTables(self.folder, writes=create)
+            self._open()
+        except ENGINE_ERRORS as error:
+            raise _cannot_open(folder, error) from error
 
-    # ------------------------------------------------------------------ facts
-
-    def facts(self) -> dict[str, str]:
-        """What the index was made with (schema, tokenizer, chunker, model); {} if unknown."""
-        try:
-            facts = json.loads((self.folder / "facts.json").read_text("utf-8"))
-        except (FileNotFoundError, ValueError):
-            return {}
-        return facts if isinstance(facts, dict) else {}
-
-    def write_facts(self, facts: dict[str, str]) -> None:
-        """Replaces the facts in one step."""
-        write_private(self.folder / "facts.json", json.dumps(facts, indent=2) + "\n")
+    def _open(self) -> None:
+        self._chunks = self.folder.table("chunks", CHUNKS, fts="terms")
+        self._notes = self.folder.table("notes", NOTES)
+        self._history = self.folder.table("history", HISTORY)
 
     # ------------------------------------------------------------------ reading
 
@@ -111,7 +90,21 @@ class Tables:
             Paths with rows that a crash left half written (no note row, or chunks of other
             content than the note row names). They are not in the catalog; the writer
             discards them and reads their notes again.
+
+        Raises:
+            IndexUnavailableError: the tables cannot be read; a writer begins damaged ones anew.
         """
+        try:
+            return self._load(catalog)
+        except ENGINE_ERRORS as error:
+            if not self._writes or not is_damage(error):
+                raise _cannot_open(self.folder.path, error) from error
+            log.warning("the index is damaged and its notes are read anew")
+            self.clear(vectors=False)
+            self.folder.remade.append("notes")
+            return []
+
+    def _load(self, catalog: Catalog) -> list[str]:
         notes = {
             row["path"]: NoteRow.from_table(row)
             for batch in self._notes.search().select(LIGHT_NOTE).to_batches()
@@ -153,7 +146,7 @@ class Tables:
     def texts(self, chunk_ids: Sequence[str]) -> dict[str, tuple[str, str]]:
         """`text` and `context` of chunks by id; unknown ids are left out."""
         found: dict[str, tuple[str, str]] = {}
-        for part in _parts(chunk_ids):
+        for part in parts(chunk_ids):
             rows = (
                 self._chunks.search()
                 .where(f"chunk_id IN ({part})")
@@ -167,7 +160,7 @@ class Tables:
     def snapshots(self, paths: Sequence[str]) -> dict[str, bytes]:
         """The raw bytes of notes as they were indexed, by path."""
         found: dict[str, bytes] = {}
-        for part in _parts(paths):
+        for part in parts(paths):
             rows = (
                 self._notes.search()
                 .where(f"path IN ({part})")
@@ -228,7 +221,7 @@ class Tables:
         search = self._chunks.search(_boolean_query(queries), query_type="fts")
         search = search.select(["chunk_id", "_score"]).limit(limit)
         if only or without:
-            quoted = ",".join(_quote(p) for p in sorted(only or without or ()))
+            quoted = ",".join(quote(p) for p in sorted(only or without or ()))
             operator = "IN" if only else "NOT IN"
             search = search.where(f"path {operator} ({quoted})", prefilter=True)
         ids: list[str] = search.to_arrow()["chunk_id"].to_pylist()
@@ -248,24 +241,26 @@ class Tables:
         paths = [d.row.path for d in drafts]
         known = [p for p in paths if p in catalog.notes]
         chunks = chunk_table(drafts)
-        with _writing(self.folder):
+        log.debug("merging %d notes", len(drafts))
+        with writing(self.folder.path):
             self._keep_history(known, catalog, {d.row.path: d.row.content_hash for d in drafts})
             if chunks.num_rows or known:
                 self._write_chunks(chunks, paths)
             self._merge(self._notes, "path", note_table(drafts))
+        log.debug("done merging")
         for draft in drafts:
             catalog.replace(draft.row, [from_draft(c, catalog) for c in draft.chunks])
 
     def _write_chunks(self, chunks: pa.Table, paths: Sequence[str]) -> None:
         """One commit a statement; a note's old rows go in the commit that brings its new."""
-        if len(paths) <= _STATEMENT_PATHS:
+        if len(paths) <= STATEMENT_VALUES:
             merge = self._chunks.merge_insert("chunk_id")
             merge = merge.when_matched_update_all().when_not_matched_insert_all()
-            where = f"path IN ({','.join(_quote(p) for p in paths)})"
-            _retry(lambda: merge.when_not_matched_by_source_delete(where).execute(chunks))
+            where = f"path IN ({','.join(quote(p) for p in paths)})"
+            retry(lambda: merge.when_not_matched_by_source_delete(where).execute(chunks))
             return
-        for start in range(0, len(paths), _STATEMENT_PATHS):
-            part = paths[start : start + _STATEMENT_PATHS]
+        for start in range(0, len(paths), STATEMENT_VALUES):
+            part = paths[start : start + STATEMENT_VALUES]
             mask = pc.is_in(chunks["path"], value_set=pa.array(part, pa.string()))
             self._write_chunks(chunks.filter(mask), part)
 
@@ -275,7 +270,7 @@ class Tables:
             return
         snapshots = self.snapshots([r.path for r in rows])
         drafts = [NoteDraft(r, snapshots.get(r.path, b""), ()) for r in rows]
-        with _writing(self.folder):
+        with writing(self.folder.path):
             self._merge(self._notes, "path", note_table(drafts))
         with catalog.lock:
             for row in rows:
@@ -283,17 +278,17 @@ class Tables:
 
     def remove(self, paths: Sequence[str], catalog: Catalog) -> None:
         """Deletes notes: note rows first, so that a crash re-does rather than forgets."""
-        with _writing(self.folder):
+        with writing(self.folder.path):
             self._keep_history(paths, catalog, {})
             self._delete(paths)
         for path in paths:
             catalog.remove(path)
 
     def _delete(self, paths: Sequence[str]) -> None:
-        for part in _parts(paths):
+        for part in parts(paths):
             where = f"path IN ({part})"
-            _retry(lambda where=where: self._notes.delete(where))
-            _retry(lambda where=where: self._chunks.delete(where))
+            retry(lambda where=where: self._notes.delete(where))  # type: ignore[misc]
+            retry(lambda where=where: self._chunks.delete(where))  # type: ignore[misc]
 
     def _keep_history(
         self, paths: Sequence[str], catalog: Catalog, new_hashes: dict[str, str]
@@ -318,184 +313,72 @@ class Tables:
             for path, snapshot in self.snapshots(changed).items()
         ]
         if rows:
-            _retry(lambda: self._history.add(pa.Table.from_pylist(rows, schema=HISTORY)))
-
-    # ------------------------------------------------------------------ vectors
-
-    def open_vectors(self, model_id: str, dimension: int, centre: Centre) -> VectorMatrix:
-        """The vectors of a model, in memory. A writer drops those of other models.
-
-        Args:
-            model_id: names the table.
-            dimension: of its vectors.
-            centre: see `VectorMatrix`.
-        """
-        matrix = VectorMatrix(dimension, centre)
-        name = "vectors_" + re.sub(r"[^A-Za-z0-9]", "_", model_id)
-        if not self._writes and name not in self._names():
-            return matrix
-        schema = pa.schema(
-            [
-                ("embed_hash", pa.string()),
-                ("language", pa.string()),
-                ("vector", pa.list_(pa.float32(), dimension)),
-            ]
-        )
-        self._vectors = self._table(name, schema)
-        for other in self._names() if self._writes else ():
-            if other.startswith("vectors_") and other != name:
-                self._db.drop_table(other)
-        for batch in self._vectors.search().to_batches():
-            flat = batch["vector"].flatten().to_numpy(zero_copy_only=False)
-            matrix.add(
-                batch["embed_hash"].to_pylist(),
-                flat.reshape(-1, dimension),
-                batch["language"].to_pylist(),
-            )
-        return matrix
-
-    def add_vectors(
-        self, matrix: VectorMatrix, hashes: Sequence[str], raw: Matrix, languages: Sequence[str]
-    ) -> None:
-        """Stores vectors, then shows them to queries.
-
-        Raises:
-            IndexUnavailableError: as `replace`.
-        """
-        flat = pa.array(np.ascontiguousarray(raw, np.float32).reshape(-1))
-        rows = pa.table(
-            {
-                "embed_hash": pa.array(hashes, pa.string()),
-                "language": pa.array(languages, pa.string()),
-                "vector": pa.FixedSizeListArray.from_arrays(flat, raw.shape[1]),
-            }
-        )
-        with _writing(self.folder):
-            _retry(lambda: self._vectors.add(rows))
-        matrix.add(hashes, raw, languages)
+            retry(lambda: self._history.add(pa.Table.from_pylist(rows, schema=HISTORY)))
 
     # ------------------------------------------------------------------ upkeep
 
     def compact(self, catalog: Catalog) -> None:
-        """Merges small files, indexes new rows, drops old versions and unused rows."""
-        horizon = time.time() - _KEEP_HISTORY_DAYS * 86_400
-        with _writing(self.folder):
-            _retry(lambda: self._history.delete(f"replaced_at < {horizon}"))
-            self._drop_unused_vectors(catalog)
-            for table in self._open_tables():
-                _retry(lambda table=table: table.optimize(cleanup_older_than=_KEEP_VERSIONS))
+        """Merges small files, indexes new rows, forgets unused rows; see `upkeep.py`.
 
-    def _drop_unused_vectors(self, catalog: Catalog) -> None:
-        """Forgets vectors no chunk names, once they are more than a quarter of all."""
-        if self._vectors is None:
-            return
-        stored = self._vectors.search().select(["embed_hash"]).to_arrow()["embed_hash"].to_pylist()
-        with catalog.lock:
-            unused = sorted({h for h in stored if h not in catalog.by_embedding})
-        if len(unused) * 4 <= len(stored):
-            return
-        for part in _parts(unused):
-            where = f"embed_hash IN ({part})"
-            _retry(lambda where=where: self._vectors.delete(where))
+        Raises:
+            IndexUnavailableError: as `replace`.
+        """
+        with writing(self.folder.path):
+            upkeep.forget_history(self._history, len(catalog.notes))
+            self.vectors.drop_unused(catalog)
+            upkeep.compact(self._open_tables())
+
+    def clean_up(self) -> None:
+        """Deletes versions that nobody reads any more; see `upkeep.py`.
+
+        Raises:
+            IndexUnavailableError: as `replace`.
+        """
+        with writing(self.folder.path):
+            upkeep.clean_up(self._open_tables())
 
     @property
     def lost(self) -> bool:
-        """Whether someone deleted the tables under us."""
-        return not (self.folder / "index.lance" / "notes.lance").is_dir()
+        """Whether someone deleted a table under us."""
+        return not all(map(self.folder.has, _WORD_TABLES))
 
-    def clear(self) -> None:
-        """Throws the whole index away and starts an empty one."""
-        for name in self._names():
-            self._db.drop_table(name)
-        self._chunks = self._table("chunks", CHUNKS, fts="terms")
-        self._notes = self._table("notes", NOTES)
-        self._history = self._table("history", HISTORY)
-        self._vectors = None
+    def damage(self) -> str:
+        """What is wrong with the tables' files, "" if all can be read; reads every row."""
+        try:
+            for table in self._open_tables():
+                for _ in table.search().to_batches():
+                    pass
+        except ENGINE_ERRORS as error:
+            if is_damage(error):
+                return short(error)
+        return ""
 
-    def size_bytes(self) -> int:
-        """Size of the data folder on disk."""
-        return sum(f.stat().st_size for f in self.folder.rglob("*") if f.is_file())
+    def clear(self, *, vectors: bool = True) -> None:
+        """Throws notes and words away and starts an empty index.
+
+        Args:
+            vectors: those too; else they stay, as they are kept by what was embedded.
+        """
+        for name in self.folder.names():
+            if vectors or not is_vectors(name):
+                self.folder.drop(name)
+        self._open()
+        if vectors:
+            self.vectors.forget()
 
     # ------------------------------------------------------------------ inside
 
-    def _names(self) -> list[str]:
-        return [str(n) for n in self._db.list_tables().tables]
-
     def _open_tables(self) -> list[Any]:
-        tables = [self._chunks, self._notes, self._history]
-        return [*tables, self._vectors] if self._vectors is not None else tables
-
-    def _table(self, name: str, schema: pa.Schema, fts: str | None = None) -> Any:
-        if name in self._names():
-            return self._db.open_table(name)
-        table = self._db.create_table(name, schema=schema)
-        if fts:
-            config = FTS(
-                base_tokenizer="whitespace",
-                stem=False,
-                remove_stop_words=False,
-                ascii_folding=False,
-                lower_case=False,
-                max_token_length=None,
-                with_position=False,
-            )
-            table.create_index(fts, config=config)
-        return table
+        return [self._chunks, self._notes, self._history, *self.vectors.tables()]
 
     @staticmethod
     def _merge(table: Any, key: str, rows: pa.Table) -> None:
         merge = table.merge_insert(key).when_matched_update_all().when_not_matched_insert_all()
-        _retry(lambda: merge.execute(rows))
+        retry(lambda: merge.execute(rows))
 
 
-class _writing:  # noqa: N801 - reads as a statement: `with _writing(folder)`
-    """Turns the engine's write failures into one error with a remedy."""
-
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
-
-    def __enter__(self) -> None:
-        return None
-
-    def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
-        if isinstance(error, OSError | RuntimeError):
-            raise IndexUnavailableError(
-                f"The index in {self._folder} cannot be written ({_short(error)}).",
-                "Free some disk space or check the folder's permissions; nothing is lost.",
-            ) from error
-
-
-def _retry(write: Any, attempts: int = 5) -> Any:
-    """Repeats a write that lost a race with compaction (LanceDB's commit conflict)."""
-    for attempt in range(attempts):
-        try:
-            return write()
-        except (OSError, RuntimeError) as error:
-            if "conflict" not in str(error).lower() or attempt == attempts - 1:
-                raise
-            log.debug("commit conflict, attempt %d", attempt + 1)
-            time.sleep(0.05 * 2**attempt)
-    raise AssertionError("unreachable")
-
-
-def _parts(values: Iterable[str]) -> Iterator[str]:
-    quoted = [_quote(v) for v in values]
-    for start in range(0, len(quoted), _STATEMENT_PATHS):
-        yield ",".join(quoted[start : start + _STATEMENT_PATHS])
-
-
-def _quote(value: str) -> str:
-    """A SQL string literal: single quotes, doubled inside."""
-    return "'" + value.replace("'", "''") + "'"
-
-
-def _short(error: BaseException) -> str:
-    lines = str(error).strip().splitlines()
-    said = re.sub(r",? ?/[^ ]*\.rs:\d+(:\d+)?", "", lines[0]) if lines else type(error).__name__
-    return said[:200]
-
-
-def throw_away(folder: Path) -> None:
-    """Deletes an index's tables, readable or not; calibration and settings lie elsewhere."""
-    shutil.rmtree(folder / "index.lance", ignore_errors=True)
-    (folder / "facts.json").unlink(missing_ok=True)
+def _cannot_open(folder: Path, error: Exception) -> IndexUnavailableError:
+    return IndexUnavailableError(
+        f"The index in {folder} cannot be opened ({short(error)}).",
+        "Check permissions and free space, or make it anew with `sidelight index VAULT --rebuild`.",
+    )

@@ -28,10 +28,12 @@ class VectorMatrix:
     Args:
         dimension: of every vector.
         centre: maps raw unit vectors, shape (n, d), and their languages to centred ones.
+        model_id: of the model they are from, "" where there is none.
     """
 
-    def __init__(self, dimension: int, centre: Centre = uncentred) -> None:
+    def __init__(self, dimension: int, centre: Centre = uncentred, model_id: str = "") -> None:
         self.dimension = dimension
+        self.model_id = model_id
         self._centre = centre
         self._rows: Matrix = np.zeros((0, dimension), dtype=np.float32)
         self._slot: dict[str, int] = {}

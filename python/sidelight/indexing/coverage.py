@@ -1,0 +1,73 @@
+"""What does the index cover: how many notes, how many by meaning, and which not, why?
+
+Reads the catalog only; decides nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from sidelight.store.catalog import Catalog
+from sidelight.types import IndexState, NoteState
+from sidelight.vault.exclusions import Exclusions
+
+
+def index_state(catalog: Catalog, constants: str, *, vectors: bool, busy: bool) -> IndexState:
+    """The whole index.
+
+    Args:
+        catalog: of the index.
+        constants: what besides the notes decides an answer; part of the snapshot.
+        vectors: whether passages without a vector wait for one.
+        busy: whether notes wait for their words; their number is not known before they are read.
+    """
+    with catalog.lock:
+        return IndexState(
+            snapshot=catalog.snapshot(constants),
+            notes=len(catalog.notes),
+            chunks=len(catalog.chunks),
+            embedded_chunks=catalog.embedded(),
+            pending=(catalog.waiting() if vectors else 0) + int(busy),
+        )
+
+
+def note_state(catalog: Catalog, path: str, exclusions: Exclusions) -> NoteState:
+    """One note; an unknown path is not indexed."""
+    with catalog.lock:
+        note = catalog.notes.get(path)
+        if note is None:
+            reason = "excluded" if exclusions.excluded(path) else None
+            return NoteState(path, False, 0, 0, None, reason, (), None)
+        rows = [c for c in catalog.by_note.get(path, ()) if c.searchable]
+        embedded = sum(row.embed_hash in catalog.vectors for row in rows)
+    return NoteState(
+        path=path,
+        indexed=note.error is None,
+        chunks=note.chunks,
+        embedded=embedded,
+        content_hash=note.content_hash or None,
+        error=note.error,
+        problems=note.problems,
+        indexed_at=note.indexed_at,
+    )
+
+
+def failed_notes(
+    catalog: Catalog, exclusions: Exclusions, placeholders: Iterable[str]
+) -> list[NoteState]:
+    """Notes that could not be indexed, by path, each with its reason.
+
+    What is wrong in notes that were indexed as far as they could be read stands in `note_state`.
+
+    Args:
+        catalog: of the index.
+        exclusions: in force.
+        placeholders: notes whose content lies in the cloud only.
+    """
+    with catalog.lock:
+        paths = sorted(p for p, n in catalog.notes.items() if n.error)
+    waiting = [
+        NoteState(p, False, 0, 0, None, "its content lies in the cloud only", (), None)
+        for p in placeholders
+    ]
+    return [note_state(catalog, path, exclusions) for path in paths] + waiting

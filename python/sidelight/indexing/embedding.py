@@ -1,0 +1,149 @@
+"""Which passages wait for their vector, and how do they get one?
+
+Newest notes first, in windows small enough that a query or a newly saved note never waits long.
+A text that breaks the model is left out, alone. What is embedded is never embedded again.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from sidelight.errors import ModelError
+from sidelight.indexing.draft import embedded_text
+from sidelight.models.embedder import Embedder
+from sidelight.store.catalog import Catalog
+from sidelight.store.rows import ChunkRow
+from sidelight.store.tables import Tables
+from sidelight.store.vectors import Matrix
+from sidelight.types import Progress
+
+log = logging.getLogger(__name__)
+
+_WINDOW = 128  # chunks a commit
+_BATCH = 16  # chunks between two looks at what else is to do: 0.2 to 0.4 s of work
+
+Stopped = Callable[[], bool]
+
+
+class VectorQueue:
+    """What is to be embedded. Not thread-safe: the indexer's thread calls it.
+
+    Args:
+        tables: where vectors are stored.
+        catalog: what needs them.
+        committed: called after each write.
+
+    Attributes:
+        embedder: the model; None while there is none.
+        on_complete: see `settle`.
+    """
+
+    def __init__(self, tables: Tables, catalog: Catalog, committed: Callable[[], None]) -> None:
+        self.embedder: Embedder | None = None
+        self.on_complete: Callable[[], None] = lambda: None
+        self._committed = committed
+        self._tables = tables
+        self._catalog = catalog
+        self._queue: list[ChunkRow] = []  # newest notes first
+        self._revision = -1  # of the catalog the queue was made from
+        self._since = 0.0  # when this run of embedding began
+        self._done = 0  # passages since then
+        self._unembeddable: set[str] = set()
+
+    def use(self, embedder: Embedder | None) -> None:
+        """Embeds with another model from now on."""
+        self.embedder = embedder
+        self._revision = -1
+        self._unembeddable = set()
+
+    def pending(self) -> int:
+        """How many texts wait for their vector; those that cannot be embedded do not wait."""
+        if self.embedder is None:
+            return 0
+        if self._revision != self._catalog.revision:
+            with self._catalog.lock:
+                self._revision = self._catalog.revision
+                rows = self._catalog.unembedded()
+                age = {p: -n.mtime_ns for p, n in self._catalog.notes.items()}
+            rows.sort(key=lambda row: age.get(row.path, 0))
+            self._queue = [r for r in rows if r.embed_hash not in self._unembeddable]
+            self._since, self._done = time.monotonic(), 0
+        return len(self._queue)
+
+    def embed_window(self, interrupted: Stopped = lambda: False) -> int:
+        """Embeds the next window of chunks, newest notes first; returns how many are left.
+
+        Args:
+            interrupted: asked between batches; what was embedded until then is kept.
+        """
+        if self.embedder is None or not self.pending():
+            return 0
+        window, self._queue = self._queue[:_WINDOW], self._queue[_WINDOW:]
+        done = self._embed(self.embedder, window, interrupted)
+        self._done += done
+        if done < len(window):
+            self._revision = -1  # the rest waits: look again what is missing
+        return len(self._queue) + len(window) - done
+
+    def settle(self) -> None:
+        """Says (`on_complete`) that nothing waits any more; does nothing while something does."""
+        if self.embedder is not None and not self.pending():
+            self.on_complete()
+
+    def progress(self) -> Progress:
+        """How far embedding is, over the whole index."""
+        total = self._catalog.searchable
+        left = len(self._queue)
+        spent = max(time.monotonic() - self._since, 1e-6)
+        rate = self._done / spent
+        return Progress("vectors", max(0, total - left), total, rate, left / rate if rate else None)
+
+    def _embed(self, embedder: Embedder, rows: Sequence[ChunkRow], interrupted: Stopped) -> int:
+        """Embeds and stores a window in one commit; returns how many rows are dealt with."""
+        texts = self._tables.texts([row.chunk_id for row in rows])
+        ready = [
+            (row, embedded_text(note.title, row.heading_path, texts[row.chunk_id][0]))
+            for row in rows
+            if row.chunk_id in texts and (note := self._catalog.notes.get(row.path))
+        ]
+        ready.sort(key=lambda pair: len(pair[1]))  # texts of like length waste no padding
+        embedded: list[ChunkRow] = []
+        vectors: list[Matrix] = []
+        done = len(rows) - len(ready)  # gone since the queue was made
+        for start in range(0, len(ready), _BATCH):
+            if interrupted():
+                break
+            batch = ready[start : start + _BATCH]
+            log.debug("embedding %d passages", len(batch))
+            for row, vector in self._vectors_of(embedder, batch):
+                embedded.append(row)
+                vectors.append(vector)
+            done += len(batch)
+            log.debug("done embedding")
+        if embedded:
+            self._tables.vectors.add(
+                self._catalog.filling,
+                [row.embed_hash for row in embedded],
+                np.stack(vectors),
+                [row.language for row in embedded],
+            )
+            self._committed()
+        return done
+
+    def _vectors_of(
+        self, embedder: Embedder, batch: Sequence[tuple[ChunkRow, str]]
+    ) -> list[tuple[ChunkRow, Matrix]]:
+        """Vectors of a batch; a text that breaks the model is left out, alone."""
+        try:
+            vectors = embedder.embed_passages([text for _, text in batch])
+        except (ModelError, RuntimeError, ValueError) as error:
+            if len(batch) > 1:
+                return [pair for one in batch for pair in self._vectors_of(embedder, [one])]
+            log.error("a passage could not be embedded: %s", type(error).__name__)
+            self._unembeddable.add(batch[0][0].embed_hash)
+            return []
+        return [(row, vector) for (row, _), vector in zip(batch, vectors, strict=True)]

@@ -1,0 +1,41 @@
+"""What was the index made with, and what does a difference ask for?
+
+Schema, chunker and tokenizer stand in `facts.json` beside the tables, the model in the name of
+its vectors' table. Each difference leads to the smallest rebuild that is enough.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from sidelight.indexing.draft import DRAFT_VERSION
+from sidelight.language.terms import Terms
+from sidelight.store.schema import SCHEMA_VERSION
+
+Facts = dict[str, str]
+
+_CHANGED = {
+    "schema": "the form of the index changed",
+    "drafts": "the way notes are cut into passages changed",
+    "terms": "the way words are cut, or your own words, changed",
+}
+
+
+def current_facts(terms: Terms) -> Facts:
+    """What an index made now is made with."""
+    return {
+        "schema": str(SCHEMA_VERSION),
+        "drafts": DRAFT_VERSION,
+        "terms": terms.signature,
+    }
+
+
+def difference(stored: Mapping[str, str], current: Mapping[str, str]) -> str:
+    """Why every note is to be read again, for people; "" if it is not."""
+    reasons = [said for name, said in _CHANGED.items() if stored.get(name) != current[name]]
+    return " and ".join(reasons)
+
+
+def is_other_schema(stored: Mapping[str, str], current: Mapping[str, str]) -> bool:
+    """Whether the tables cannot be read by this version."""
+    return bool(stored) and stored.get("schema") != current["schema"]

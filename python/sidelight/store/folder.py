@@ -1,0 +1,183 @@
+"""Which tables lie in the data folder, and can each be opened?
+
+One folder, `index.lance`, with one folder a table. A table that a crash left unfinished, or that
+something damaged, is put away and begun anew by a writer: the files of the vault are the truth.
+Reads and writes no row.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import logging
+import os
+import shutil
+import time
+from pathlib import Path
+from typing import Any
+
+# Lance reports retries and index notices on standard error, where only our own lines belong.
+os.environ.setdefault("LANCEDB_LOG", "error")
+
+import filelock
+import lancedb
+import pyarrow as pa
+from lancedb.index import FTS
+
+from sidelight.config import write_private
+from sidelight.errors import IndexUnavailableError
+from sidelight.store.statements import ENGINE_ERRORS, is_damage
+
+log = logging.getLogger(__name__)
+
+_TABLES = "index.lance"
+_PUT_AWAY = ".put-away-"  # no table has this name; what is left of it is deleted at the next start
+_FACTS = "facts.json"
+
+
+class Folder:
+    """The data folder of one vault.
+
+    Args:
+        path: made if missing, by a writer.
+        writes: False only reads.
+
+    Attributes:
+        remade: tables that were found damaged or of another form and begun anew.
+
+    Raises:
+        IndexUnavailableError: there is no index, and this is no writer.
+    """
+
+    def __init__(self, path: Path, *, writes: bool) -> None:
+        self.path = path
+        self.remade: list[str] = []
+        self._writes = writes
+        self._tables = path / _TABLES
+        if not writes and not self._tables.exists():
+            raise IndexUnavailableError(
+                "This vault has no index yet.", "Run `sidelight index VAULT` first."
+            )
+        if writes:
+            path.mkdir(parents=True, exist_ok=True, mode=0o700)
+            sweep(path)
+        self._db = lancedb.connect(str(self._tables))
+
+    def names(self) -> list[str]:
+        """Of the tables there are."""
+        return [str(n) for n in self._db.list_tables().tables]
+
+    def table(self, name: str, schema: pa.Schema, fts: str = "") -> Any:
+        """Opens a table; a writer makes it if it is missing, damaged or of another form.
+
+        Args:
+            name: of the table.
+            schema: its columns.
+            fts: the column with a full-text index, if any.
+        """
+        if name in self.names():
+            try:
+                table = self._db.open_table(name)
+                if not self._writes or table.schema.equals(schema):
+                    if self._writes and fts:
+                        _index_words(table, fts)
+                    return table
+            except ENGINE_ERRORS as error:
+                if not self._writes or not is_damage(error):
+                    raise
+            log.warning("the table %s is damaged or of another form and is made anew", name)
+            self.remade.append(name)
+            self.drop(name)
+        table = self._db.create_table(name, schema=schema)
+        if fts:
+            _index_words(table, fts)
+        return table
+
+    def drop(self, name: str) -> None:
+        """Removes a table in one step: a crash never leaves half of it under its name."""
+        table = self._tables / f"{name}.lance"
+        away = self._tables / f"{_PUT_AWAY}{time.time_ns()}"
+        try:
+            table.rename(away)
+        except FileNotFoundError:
+            return
+        except OSError:  # Windows, while a file in it is open
+            self._db.drop_table(name)
+            return
+        shutil.rmtree(away, ignore_errors=True)  # what stays goes at the next start
+
+    def has(self, name: str) -> bool:
+        """Whether the table's folder is there; it may have been deleted under us."""
+        return (self._tables / f"{name}.lance").is_dir()
+
+    def facts(self) -> dict[str, str]:
+        """What the index was made with (schema, tokenizer, chunker, model); {} if unknown."""
+        try:
+            facts = json.loads((self.path / _FACTS).read_text("utf-8"))
+        except (OSError, ValueError):
+            return {}
+        return facts if isinstance(facts, dict) else {}
+
+    def write_facts(self, facts: dict[str, str]) -> None:
+        """Replaces the facts in one step."""
+        write_private(self.path / _FACTS, json.dumps(facts, indent=2) + "\n")
+
+    def size_bytes(self) -> int:
+        """Size of the data folder on disk."""
+        return sum(f.stat().st_size for f in self.path.rglob("*") if f.is_file())
+
+
+def _index_words(table: Any, column: str) -> None:
+    """Makes the full-text index unless there is one, as after a crash between the two steps."""
+    if any(index.columns == [column] for index in table.list_indices()):
+        return
+    config = FTS(
+        base_tokenizer="whitespace",
+        stem=False,
+        remove_stop_words=False,
+        ascii_folding=False,
+        lower_case=False,
+        max_token_length=None,
+        with_position=False,
+    )
+    table.create_index(column, config=config)
+
+
+def sweep(path: Path) -> None:
+    """Deletes what a crash left half written beside and between the tables."""
+    for leftover in (path / _TABLES).glob(f"{_PUT_AWAY}*"):
+        shutil.rmtree(leftover, ignore_errors=True)
+    for leftover in path.glob(".*.tmp"):  # of `config.write_private`
+        with contextlib.suppress(OSError):
+            leftover.unlink()
+
+
+def throw_away(path: Path) -> None:
+    """Deletes an index's tables, readable or not; calibration and settings lie elsewhere."""
+    sweep(path)
+    shutil.rmtree(path / _TABLES, ignore_errors=True)
+    (path / _FACTS).unlink(missing_ok=True)
+
+
+def lock_for_writing(path: Path) -> filelock.FileLock:
+    """The lock of the one process that may write; released by closing or by the process's end.
+
+    Raises:
+        IndexUnavailableError: another process has it (`INDEX_BUSY`), or the folder cannot be used.
+    """
+    try:
+        path.mkdir(parents=True, exist_ok=True, mode=0o700)
+        lock = filelock.FileLock(path / "writer.lock")
+        lock.acquire(timeout=0)
+    except filelock.Timeout as error:
+        raise IndexUnavailableError(
+            "Another process is already writing this vault's index.",
+            "A daemon may be running: use it, or stop it first.",
+            code="INDEX_BUSY",
+        ) from error
+    except OSError as error:
+        raise IndexUnavailableError(
+            f"The data folder {path} cannot be used ({error.strerror}).",
+            "Check its permissions and free space, or choose another with --data-dir.",
+        ) from error
+    return lock

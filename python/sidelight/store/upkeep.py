@@ -1,0 +1,77 @@
+"""How does the index stay small? Merges small files, indexes new rows, deletes old versions.
+
+LanceDB keeps every version of a table; each save leaves a few small files. Two steps, because a
+reader may still use what the first one replaced: compaction first, deletion once that is old.
+"""
+
+from __future__ import annotations
+
+import datetime
+import logging
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from sidelight.store.catalog import Catalog
+from sidelight.store.statements import parts, retry
+
+log = logging.getLogger(__name__)
+
+KEEP_VERSIONS_S = 60.0  # a query that still reads one is long done (limits end at 60 s)
+_KEEP_HISTORY_DAYS = 7  # how long a reference to replaced text can be asked about
+_KEEP_HISTORY_NOTES = 50  # versions kept in any case
+_HISTORY_SHARE = 5  # above, one version for every five notes: the index stays near a fresh one
+_ALL = datetime.timedelta(days=36_500)
+_UNUSED_SHARE = 4  # unused vectors are deleted once they are more than one in four
+
+
+def compact(tables: Sequence[Any]) -> None:
+    """Merges small files and brings new rows into the full-text index; deletes nothing."""
+    _each("compacting", tables, lambda table: table.optimize(cleanup_older_than=_ALL))
+
+
+def clean_up(tables: Sequence[Any], keep_s: float = KEEP_VERSIONS_S) -> None:
+    """Deletes versions older than `keep_s`, and files that a crash left without a version.
+
+    Only the one writer calls it, between two writes: a file without a version is then left over.
+    """
+    age = datetime.timedelta(seconds=keep_s)
+    _each(
+        "cleaning up",
+        tables,
+        lambda table: table.optimize(cleanup_older_than=age, delete_unverified=True),
+    )
+
+
+def forget_history(history: Any, notes: int) -> None:
+    """Deletes replaced versions of notes: old ones, and the oldest beyond a share of the notes.
+
+    Args:
+        history: the table.
+        notes: how many the index has.
+    """
+    times = sorted(history.search().select(["replaced_at"]).to_arrow()["replaced_at"].to_pylist())
+    horizon = time.time() - _KEEP_HISTORY_DAYS * 86_400
+    most = max(_KEEP_HISTORY_NOTES, notes // _HISTORY_SHARE)
+    if len(times) > most:
+        horizon = max(horizon, times[-most])
+    if times and times[0] < horizon:
+        retry(lambda: history.delete(f"replaced_at < {horizon!r}"))
+
+
+def drop_unused(vectors: Any, catalog: Catalog) -> None:
+    """Deletes vectors no chunk names, once they are more than a quarter of all."""
+    stored = vectors.search().select(["embed_hash"]).to_arrow()["embed_hash"].to_pylist()
+    with catalog.lock:
+        unused = sorted({h for h in stored if h not in catalog.by_embedding})
+    if len(unused) * _UNUSED_SHARE <= len(stored):
+        return
+    for part in parts(unused):
+        retry(lambda where=f"embed_hash IN ({part})": vectors.delete(where))  # type: ignore[misc]
+
+
+def _each(activity: str, tables: Sequence[Any], step: Callable[[Any], object]) -> None:
+    for table in tables:
+        log.debug("%s %s", activity, table.name)
+        retry(lambda table=table: step(table))  # type: ignore[misc]
+        log.debug("done %s %s", activity, table.name)

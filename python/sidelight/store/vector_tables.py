@@ -1,0 +1,137 @@
+"""The vectors on disk: one table a model, kept by the hash of what was embedded.
+
+Rows are only ever added, so no write of words touches them. Two models can have their tables at
+the same time: the one that answers, and the one that is to follow it.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from sidelight.store import upkeep
+from sidelight.store.catalog import Catalog
+from sidelight.store.folder import Folder
+from sidelight.store.statements import ENGINE_ERRORS, is_damage, retry, writing
+from sidelight.store.vectors import Centre, Matrix, VectorMatrix
+
+log = logging.getLogger(__name__)
+
+_PREFIX = "vectors_"
+
+
+class VectorTables:
+    """The vector tables of one data folder.
+
+    Args:
+        folder: of the index.
+        writes: False only reads.
+    """
+
+    def __init__(self, folder: Folder, *, writes: bool) -> None:
+        self._folder = folder
+        self._writes = writes
+        self._tables: dict[str, Any] = {}
+
+    def open(self, model_id: str, dimension: int, centre: Centre) -> VectorMatrix:
+        """A model's vectors, in memory; a writer makes their table if it is missing or damaged.
+
+        Args:
+            model_id: names the table (`Embedder.vectors_id`).
+            dimension: of its vectors.
+            centre: see `VectorMatrix`.
+        """
+        matrix = VectorMatrix(dimension, centre, model_id)
+        name = table_name(model_id)
+        if not self._writes and name not in self._folder.names():
+            return matrix
+        schema = _schema(dimension)
+        table = self._folder.table(name, schema)
+        try:
+            _fill(matrix, table)
+        except ENGINE_ERRORS as error:
+            if not self._writes or not is_damage(error):
+                raise
+            log.warning("the vectors are damaged and are made anew")
+            self._folder.remade.append(name)
+            self._folder.drop(name)
+            table = self._folder.table(name, schema)
+            matrix = VectorMatrix(dimension, centre, model_id)
+        self._tables[model_id] = table
+        return matrix
+
+    def add(
+        self, matrix: VectorMatrix, hashes: Sequence[str], raw: Matrix, languages: Sequence[str]
+    ) -> None:
+        """Stores vectors, then shows them to queries.
+
+        Raises:
+            IndexUnavailableError: the disk is full or the folder cannot be written.
+        """
+        flat = pa.array(np.ascontiguousarray(raw, np.float32).reshape(-1))
+        rows = pa.table(
+            {
+                "embed_hash": pa.array(hashes, pa.string()),
+                "language": pa.array(languages, pa.string()),
+                "vector": pa.FixedSizeListArray.from_arrays(flat, raw.shape[1]),
+            }
+        )
+        table = self._tables[matrix.model_id]
+        with writing(self._folder.path):
+            retry(lambda: table.add(rows))
+        matrix.add(hashes, raw, languages)
+
+    def keep_only(self, model_id: str) -> None:
+        """Deletes the vectors of all other models."""
+        self._tables = {m: t for m, t in self._tables.items() if m == model_id}
+        for name in self._folder.names():
+            if is_vectors(name) and name != table_name(model_id):
+                self._folder.drop(name)
+
+    def drop_unused(self, catalog: Catalog) -> None:
+        """Forgets vectors that no chunk names, once they are many."""
+        for table in self._tables.values():
+            upkeep.drop_unused(table, catalog)
+
+    def tables(self) -> list[Any]:
+        """Those that are open."""
+        return list(self._tables.values())
+
+    def forget(self) -> None:
+        """The tables were dropped."""
+        self._tables = {}
+
+
+def table_name(model_id: str) -> str:
+    """The table of a model; an id may hold any character."""
+    return _PREFIX + re.sub(r"[^A-Za-z0-9]", "_", model_id)
+
+
+def is_vectors(name: str) -> bool:
+    """Whether a table holds vectors."""
+    return name.startswith(_PREFIX)
+
+
+def _schema(dimension: int) -> pa.Schema:
+    return pa.schema(
+        [
+            ("embed_hash", pa.string()),
+            ("language", pa.string()),
+            ("vector", pa.list_(pa.float32(), dimension)),
+        ]
+    )
+
+
+def _fill(matrix: VectorMatrix, table: Any) -> None:
+    for batch in table.search().to_batches():
+        flat = batch["vector"].flatten().to_numpy(zero_copy_only=False)
+        matrix.add(
+            batch["embed_hash"].to_pylist(),
+            flat.reshape(-1, matrix.dimension),
+            batch["language"].to_pylist(),
+        )
