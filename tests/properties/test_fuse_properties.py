@@ -69,7 +69,7 @@ def test_one_channel_alone_keeps_the_scale_of_two() -> None:
 @given(st.lists(st.integers(0, 40), unique=True), st.integers(1, 3))
 def test_diversity_keeps_order_and_its_limits(numbers: list[int], per_note: int) -> None:
     given_candidates = [Candidate(chunk(n), {}) for n in numbers]
-    kept = diversify(given_candidates, per_note)
+    kept = list(diversify(given_candidates, per_note))
     assert [c for c in given_candidates if c in kept] == kept
     texts = [c.chunk.text_hash for c in kept]
     assert len(texts) == len(set(texts))

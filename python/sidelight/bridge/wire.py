@@ -36,18 +36,14 @@ def encode(value: Any) -> str:
 
 def utf16_length(text: str) -> int:
     """UTF-16 units of `text`: characters beyond U+FFFF count twice."""
-    return len(text) if text.isascii() else len(text) + _wide(text)
+    return len(text.encode("utf-16-le", "surrogatepass")) // 2
 
 
 def utf16_ranges(text: str, ranges: Sequence[tuple[int, int]]) -> list[list[int]]:
     """Code-point ranges of `text` as UTF-16 ranges."""
-    if text.isascii() or not _wide(text):
+    if not text or max(text) <= "\uffff":
         return [[start, end] for start, end in ranges]
     return [[utf16_length(text[:start]), utf16_length(text[:end])] for start, end in ranges]
-
-
-def _wide(text: str) -> int:
-    return sum(character > "\uffff" for character in text)
 
 
 def search_result_json(result: types.SearchResult) -> protocol.SearchResult:

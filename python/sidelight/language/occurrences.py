@@ -6,13 +6,13 @@ of scripts without spaces are found wherever their characters stand together.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 from sidelight.language.canonical import canonical_terms
 from sidelight.language.folding import Folded, fold
-from sidelight.language.identifiers import split_identifier
+from sidelight.language.identifiers import identifier_terms, split_identifier
 from sidelight.language.matching import find_spellings
 from sidelight.language.query_terms import QueryTerm
 from sidelight.language.scripts import ALPHABETIC_END, IDENTIFIER
@@ -30,18 +30,27 @@ class Occurrence(NamedTuple):
 def find_terms(text: str, terms: Sequence[QueryTerm]) -> list[Occurrence]:
     """Every place of `terms` in `text`, by start; overlapping ones too."""
     folded = fold(text)
-    words = {term.term: term for term in terms if _is_alphabetic(term)}
+    words, others = _by_script(tuple(terms))
     found = list(_alphabetic(folded, words))
-    for term in terms:
+    for term in others:
         if term.kind is TermKind.USER:
             places = find_spellings(term.source, text, whole_words=True)
             found.extend(Occurrence(*place, term) for place in places)
-        elif not _is_alphabetic(term):
+        else:
             in_pairs = term.kind in (TermKind.BIGRAM, TermKind.CHAR)
-            for match in re.finditer(re.escape(term.term[in_pairs:]), folded.text):
-                found.append(Occurrence(*folded.span(*match.span()), term))
+            for place in _places(term.term[in_pairs:], folded.text):
+                found.append(Occurrence(*folded.span(*place), term))
     found.sort(key=lambda place: place[:2])
     return found
+
+
+@lru_cache(maxsize=64)  # the passages of an answer are looked through for the same terms
+def _by_script(
+    terms: tuple[QueryTerm, ...],
+) -> tuple[dict[str, QueryTerm], tuple[QueryTerm, ...]]:
+    """The terms that are (parts of) identifiers, by name, and the others."""
+    words = {term.term: term for term in terms if _is_alphabetic(term)}
+    return words, tuple(term for term in terms if not _is_alphabetic(term))
 
 
 def _is_alphabetic(term: QueryTerm) -> bool:
@@ -61,6 +70,9 @@ def _alphabetic(folded: Folded, words: dict[str, QueryTerm]) -> Iterator[Occurre
 
     for match in IDENTIFIER.finditer(folded.text) if words else ():
         at = match.start()
+        terms = identifier_terms(match.group())
+        if words.keys().isdisjoint(terms) and not _any_starts(terms, prefixes):
+            continue
         for piece in split_identifier(match.group()):
             term = wanted(piece.term)
             if term is not None:
@@ -69,3 +81,15 @@ def _alphabetic(folded: Folded, words: dict[str, QueryTerm]) -> Iterator[Occurre
         for word, start, end in canonical_terms(folded.text):
             if word in words:
                 yield Occurrence(*folded.span(start, end), words[word])
+
+
+def _any_starts(terms: Sequence[str], prefixes: tuple[str, ...]) -> bool:
+    return bool(prefixes) and any(term.startswith(prefixes) for term in terms)
+
+
+def _places(part: str, text: str) -> Iterator[tuple[int, int]]:
+    """Start and end of each place of `part` in `text`, none inside another."""
+    start = text.find(part)
+    while start >= 0:
+        yield start, start + len(part)
+        start = text.find(part, start + len(part))

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -65,11 +66,11 @@ class Cited:
     lost: int = 0
 
 
-def cite_direct(index: Index, asked: Asked, candidates: Sequence[Candidate]) -> Cited:
+def cite_direct(index: Index, asked: Asked, candidates: Iterable[Candidate]) -> Cited:
     """Cites candidates in order until enough stand on disk; each file is read once."""
     settings = index.settings
     cited = Cited(LiveFiles(index.vault, settings.max_note_bytes, settings.followed_links), {})
-    for candidate in candidates[: asked.limit + _READ_PAST]:
+    for candidate in islice(candidates, asked.limit + _READ_PAST):
         if len(cited.shown) == asked.limit:
             break
         passage = _cite(index, cited, candidate)
@@ -169,11 +170,9 @@ def compose(
 ) -> SearchResult:
     """The answer: results that passed the gate, or no evidence with its reasons."""
     state = index.state()
-    direct = [_result(index, asked, rank, p, cited) for rank, p in enumerate(cited.shown, 1)]
-    linked = [
-        _result(index, asked, len(direct) + n, p, cited) for n, p in enumerate(cited.linked, 1)
-    ]
-    ok = bool(direct) and (decision.passed or not asked.gate)
+    ok = bool(cited.shown) and (decision.passed or not asked.gate)
+    shown = [*cited.shown, *cited.linked] if ok else cited.shown[:NEAR_MISSES]
+    results = tuple(_result(index, asked, rank, p, cited) for rank, p in enumerate(shown, 1))
     lost = _lost_reason(cited.lost)
     if ok:
         reasons = [lost] if lost else []
@@ -183,8 +182,8 @@ def compose(
         ok=ok,
         reasons=tuple(reasons),
         query=_query_view(asked),
-        results=(*direct, *linked) if ok else (),
-        near_misses=() if ok else tuple(direct[:NEAR_MISSES]),
+        results=results if ok else (),
+        near_misses=() if ok else results,
         degraded=(*recalled.degraded, *_missing_vectors(index, asked, state)),
         index=state,
         timing_ms=_timing(stopwatch, recalled),

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator, Sequence
 
 from sidelight.query.candidates import Candidate
 
@@ -12,8 +12,10 @@ def diversify(
     candidates: Sequence[Candidate],
     per_note: int | None,
     original_of: Callable[[str], str | None] = lambda path: None,
-) -> list[Candidate]:
+) -> Iterator[Candidate]:
     """At most `per_note` chunks a note (None: all), one of several with the same text.
+
+    One after the other: as far as the list is shown, so far is it looked through.
 
     Of equal texts the first in order stays. Order is kept, but for sync-conflict copies:
     they follow the note they are copies of.
@@ -23,7 +25,6 @@ def diversify(
         per_note: see above.
         original_of: the note that a path is a sync-conflict copy of, if it is one.
     """
-    kept: list[Candidate] = []
     of_note: Counter[str] = Counter()
     texts: set[str] = set()
     for candidate in _copies_last(candidates, original_of):
@@ -34,20 +35,20 @@ def diversify(
             continue
         of_note[chunk.path] += 1
         texts.add(chunk.text_hash)
-        kept.append(candidate)
-    return kept
+        yield candidate
 
 
 def _copies_last(
     candidates: Sequence[Candidate], original_of: Callable[[str], str | None]
-) -> list[Candidate]:
+) -> Iterator[Candidate]:
     """Each copy right behind the last passage of its original, where that is in the list."""
     last = {c.chunk.path: place for place, c in enumerate(candidates)}
-    originals = {path: original_of(path) for path in last}
-
-    def place_of(place: int) -> tuple[int, int]:
-        original = originals[candidates[place].chunk.path]
+    waiting: dict[int, list[Candidate]] = defaultdict(list)
+    for place, candidate in enumerate(candidates):
+        original = original_of(candidate.chunk.path)
         behind = last.get(original, -1) if original else -1
-        return (behind, 1 + place) if behind > place else (place, 0)
-
-    return [candidates[i] for i in sorted(range(len(candidates)), key=place_of)]
+        if behind > place:
+            waiting[behind].append(candidate)
+        else:
+            yield candidate
+        yield from waiting.pop(place, ())

@@ -7,7 +7,7 @@ note with many links those come that lead to evidence for the query, not the fir
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -51,16 +51,21 @@ def expand(
         query, vector: what evidence is measured against.
     """
     shown = {c.chunk.chunk_id for c in direct}
-    linked: list[Linked] = []
+    reached = []
     for rank, seed in _seeds(direct):
         with catalog.lock:
             note = catalog.notes.get(seed.chunk.path)
             found = list(_targets(note, catalog, resolver)) if note else []
-        found = [t for t in found if t.chunk.chunk_id not in shown]
         hub = note is not None and len(note.links) > settings.hub_links
         most = settings.linked_per_hub if hub else settings.linked_per_seed
-        for target, sure in _best(found, seed, query, vector, catalog)[:most]:
+        reached.append((rank, seed, found, most))
+    weighed = _weighed([t for _, _, found, _ in reached for t in found], query, vector, catalog)
+    linked: list[Linked] = []
+    for rank, seed, found, most in reached:
+        new = [t for t in found if t.chunk.chunk_id not in shown]
+        for target in weighed.ordered(new, seed)[:most]:
             shown.add(target.chunk.chunk_id)
+            sure = weighed.candidates[target.chunk.chunk_id]
             linked.append(Linked(sure, seed, rank, target.link, target.anchor))
     linked.sort(key=lambda x: (-x.candidate.evidence, x.seed_rank, x.candidate.chunk.order))
     return linked[: settings.linked_limit]
@@ -124,44 +129,47 @@ def _outline(note: NoteRow) -> Note:
     )
 
 
-def _best(
+@dataclass(frozen=True, slots=True)
+class _Weighed:
+    """The targets of all seeds: each with its own evidence, each note with its best."""
+
+    candidates: Mapping[str, Candidate]  # by chunk id
+    of_note: Mapping[str, float]  # by path
+
+    def ordered(self, targets: Sequence[_Target], seed: Candidate) -> list[_Target]:
+        """By the evidence of the note they are in; links of the seed's own passage first."""
+        inside = lines_of(seed.chunk)
+        return sorted(
+            targets,
+            key=lambda t: (-self.of_note[t.chunk.path], t.link.line not in inside, t.chunk.order),
+        )
+
+
+def _weighed(
     targets: Sequence[_Target],
-    seed: Candidate,
     query: LexicalQuery | None,
     vector: NDArray[np.float32] | None,
     catalog: Catalog,
-) -> list[tuple[_Target, Candidate]]:
-    """Targets with their own evidence, ordered by the best evidence of the note they are in."""
+) -> _Weighed:
+    wanted = {t.chunk.chunk_id: t.chunk for t in targets}
     with catalog.lock:
-        notes = {t.chunk.path: catalog.by_note.get(t.chunk.path, ()) for t in targets}
-    chunks = [t.chunk for t in targets] + [c for rows in notes.values() for c in rows]
+        rows = [
+            c for path in {c.path for c in wanted.values()} for c in catalog.by_note.get(path, ())
+        ]
+    chunks = list({**{c.chunk_id: c for c in rows}, **wanted}.values())
     cosines, coverages = measure(chunks, query, vector, catalog)
     sure = evidence(cosines, coverages, np.zeros(len(chunks))).tolist()
+    candidates: dict[str, Candidate] = {}
     of_note: dict[str, float] = {}
-    for chunk, value in zip(chunks, sure, strict=True):
+    for chunk, cosine, coverage, value in zip(
+        chunks, cosines.tolist(), coverages.tolist(), sure, strict=True
+    ):
         of_note[chunk.path] = max(value, of_note.get(chunk.path, 0.0))
-    ranked = [
-        (
-            target,
-            Candidate(
-                target.chunk,
-                {},
-                cosine=float(cosines[i]),
-                coverage=float(coverages[i]),
-                evidence=sure[i],
-            ),
-        )
-        for i, target in enumerate(targets)
-    ]
-    inside = lines_of(seed.chunk)
-    ranked.sort(
-        key=lambda pair: (
-            -of_note[pair[0].chunk.path],
-            pair[0].link.line not in inside,
-            pair[0].chunk.order,
-        )
-    )
-    return ranked
+        if chunk.chunk_id in wanted:
+            candidates[chunk.chunk_id] = Candidate(
+                chunk, {}, cosine=cosine, coverage=coverage, evidence=value
+            )
+    return _Weighed(candidates, of_note)
 
 
 def lines_of(chunk: ChunkRow) -> range:

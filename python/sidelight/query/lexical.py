@@ -54,9 +54,14 @@ class LexicalQuery:
         self._k1, self._b = k1, b
         self._count = catalog.searchable
         self._average = catalog.average_length()
-        self._vocabulary_size = len(catalog.vocabulary)
         self.terms = tuple(self._weighted(term, catalog, named) for term in terms)
         self.total_mass = sum(term.mass for term in self.terms)
+        self._masses = np.array([term.mass for term in self.terms])
+        self._column = np.full(len(catalog.vocabulary), -1, np.int32)  # of each code, by term
+        for index, term in enumerate(self.terms):
+            self._column[list(term.codes)] = index
+        # Every stage asks about much the same passages, so each is scored once a query.
+        self._scored: dict[ChunkRow, tuple[float, float]] = {}
 
     def _weighted(
         self, term: QueryTerm, catalog: Catalog, named: Callable[[str], bool]
@@ -80,16 +85,14 @@ class LexicalQuery:
         table = np.zeros((len(chunks), len(self.terms)))
         if not chunks or not self.terms:
             return table
-        column = np.full(self._vocabulary_size, -1, np.int32)
-        for index, term in enumerate(self.terms):
-            column[list(term.codes)] = index
         codes = np.concatenate([chunk.codes for chunk in chunks])
         counts = np.concatenate([chunk.counts for chunk in chunks])
-        rows = np.repeat(np.arange(len(chunks)), [len(chunk.codes) for chunk in chunks])
-        known = codes < self._vocabulary_size  # a note saved since this query began
-        found = np.where(known, column[np.where(known, codes, 0)], -1)
-        held = found >= 0
-        np.add.at(table, (rows[held], found[held]), counts[held])
+        ends = np.cumsum([len(chunk.codes) for chunk in chunks])
+        inside = np.flatnonzero(codes < len(self._column))  # not of a note saved meanwhile
+        columns = self._column[codes[inside]]
+        held = inside[columns >= 0]
+        rows = np.searchsorted(ends, held, side="right")
+        np.add.at(table, (rows, self._column[codes[held]]), counts[held])
         return table
 
     def scores(self, chunks: Sequence[ChunkRow]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -98,14 +101,21 @@ class LexicalQuery:
         Terms are summed in query order, so equal content gives equal scores to the bit.
         Source of BM25: Robertson & Zaragoza 2009, with a weight for each term.
         """
+        new = [chunk for chunk in dict.fromkeys(chunks) if chunk not in self._scored]
+        if new:
+            self._scored.update(zip(new, self._compute(new), strict=True))
+        both = np.array([self._scored[chunk] for chunk in chunks]).reshape(-1, 2)
+        return both[:, 0], both[:, 1]
+
+    def _compute(self, chunks: Sequence[ChunkRow]) -> list[tuple[float, float]]:
         tf = self.frequencies(chunks)
-        mass = np.array([term.mass for term in self.terms])
         lengths = np.array([chunk.length for chunk in chunks], np.float64)
         norm = self._k1 * (1 - self._b + self._b * lengths / self._average)
         saturated = tf * (self._k1 + 1) / (tf + norm[:, None] + 1e-12)
-        bm25 = (saturated * mass).sum(axis=1)
-        coverage = ((tf > 0) * mass).sum(axis=1) / (self.total_mass or 1.0)
-        return np.round(bm25, 9), np.round(np.minimum(coverage, 1.0), 9)
+        bm25 = np.round((saturated * self._masses).sum(axis=1), 9)
+        coverage = ((tf > 0) * self._masses).sum(axis=1) / (self.total_mass or 1.0)
+        coverage = np.round(np.minimum(coverage, 1.0), 9)
+        return list(zip(bm25.tolist(), coverage.tolist(), strict=True))
 
 
 def inverse_document_frequency(df: int, count: int) -> float:

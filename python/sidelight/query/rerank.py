@@ -11,7 +11,6 @@ import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from concurrent.futures import TimeoutError as FutureTimeoutError
-from dataclasses import replace
 
 from sidelight.errors import SidelightError
 from sidelight.models.reranker import Reranker
@@ -58,7 +57,7 @@ def rerank(
         log.error("the reranker failed: %s", type(error).__name__)
         return list(ordered), Degraded("rerank", f"failed ({type(error).__name__})", False)
     scored = [
-        replace(c, rerank_score=round(float(s), 6)) for c, s in zip(head, scores, strict=True)
+        c._replace(rerank_score=round(float(s), 6)) for c, s in zip(head, scores, strict=True)
     ]
     return fused(scored) + tail, None
 

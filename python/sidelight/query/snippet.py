@@ -7,6 +7,7 @@ that is written with several code points. Reads nothing and ranks nothing.
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections import Counter
 from collections.abc import Sequence
@@ -27,6 +28,8 @@ _LOOKED_FOR = 10  # heaviest terms that are looked for in a long text
 _PER_TERM = 200  # places of one term that are looked at in a long text
 _MAX_SHIFT = 24  # code points that a cut may move to spare a word or a character
 _ELLIPSIS = "…"
+# White space, control characters and halves of surrogate pairs: one space on one line.
+_BLANKS = re.compile(r"[\s\x00-\x1f\x7f-\x9f\ud800-\udfff]+")
 
 
 class _Mark(NamedTuple):
@@ -192,20 +195,26 @@ def _on_one_line(
     text: str, start: int, end: int, marks: Sequence[tuple[int, int]], cut: tuple[bool, bool]
 ) -> Snippet:
     """The window with white space and control characters as single spaces, marks moved along."""
-    pieces: list[str] = [_ELLIPSIS] if cut[0] else []
-    places: list[int] = []  # in the line, of each code point of the window and of its end
-    blank = True  # no space at the beginning
-    for character in text[start:end]:
-        is_blank = character.isspace() or unicodedata.category(character) in ("Cc", "Cs")
-        places.append(len(pieces) - (is_blank and blank and bool(pieces) and pieces[-1] == " "))
-        if not is_blank:
-            pieces.append(character)
-        elif not blank:
-            pieces.append(" ")
-        blank = is_blank
-    places.append(len(pieces))
-    length = len("".join(pieces).rstrip())
-    line = "".join(pieces)[:length] + (_ELLIPSIS if cut[1] else "")
-    highlights = [(places[first - start], places[last - start]) for first, last in marks]
-    kept = ((first, min(last, length)) for first, last in highlights)
-    return Snippet(line, tuple((first, last) for first, last in kept if first < last))
+    window = text[start:end]
+    blanks = [
+        m.span() for m in _BLANKS.finditer(window) if m.start() == 0 or m.end() > m.start() + 1
+    ]
+    opening = _ELLIPSIS if cut[0] else ""
+    line = opening + _BLANKS.sub(" ", window).strip(" ")
+    highlights = (
+        (len(opening) + _moved(first - start, blanks), len(opening) + _moved(last - start, blanks))
+        for first, last in marks
+    )
+    kept = ((first, min(last, len(line))) for first, last in highlights)
+    return Snippet(line + (_ELLIPSIS if cut[1] else ""), tuple((f, t) for f, t in kept if f < t))
+
+
+def _moved(place: int, blanks: Sequence[tuple[int, int]]) -> int:
+    """Where a place of the window is once each run of blanks is one space, the first none."""
+    gone = 0
+    for first, last in blanks:
+        if first >= place:
+            break
+        one_stays = first > 0 and place >= last
+        gone += min(place, last) - first - one_stays
+    return place - gone

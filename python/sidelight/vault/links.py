@@ -12,6 +12,7 @@ import re
 import unicodedata
 from bisect import bisect_left, insort
 from collections.abc import Iterable
+from functools import lru_cache
 
 from sidelight.types import Heading, Note
 
@@ -161,6 +162,7 @@ def subpath_lines(note: Note, subpath: str) -> tuple[int, int] | None:
     return None if index is None else (note.headings[index].line, section_end(note, index))
 
 
+@lru_cache(maxsize=16_384)
 def heading_key(text: str) -> str:
     """What headings are compared by: special characters and runs of blanks are one space."""
     return " ".join(_SPECIAL.sub(" ", unicodedata.normalize("NFC", text)).split()).lower()
