@@ -6,8 +6,11 @@ import random
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from sidelight.store.catalog import Catalog
+from sidelight.store.prefixes import PrefixIndex
 from sidelight.store.rows import ChunkRow, NoteRow
 from sidelight.store.vectors import VectorMatrix
 from sidelight.types import PassageKind
@@ -110,3 +113,21 @@ def test_known_texts_are_not_added_again() -> None:
     assert np.isnan(matrix.similarity(np.array([0.0, 1.0], np.float32), ["unknown"])[0])
     nearest = matrix.nearest(np.array([0.0, 1.0], np.float32), 10, None)
     assert sorted(n for n, _ in nearest) == ["a", "b", "c"]
+
+
+@given(
+    st.lists(st.sets(st.text("ab笔记é", max_size=4)), max_size=4),
+    st.text("ab笔", max_size=2),
+    st.integers(0, 700),
+)
+def test_terms_that_come_in_later_are_found_by_their_beginning_as_if_they_had_always_been_there(
+    batches: list[set[str]], prefix: str, many: int
+) -> None:
+    index = PrefixIndex()
+    known: set[str] = set()
+    for batch in [*batches, {f"a{number}" for number in range(many)}, {"a记", "笔记本"}]:
+        for term in sorted(batch - known, reverse=True):
+            index.add(term)
+        known |= batch
+        expected = sorted(term for term in known if term.startswith(prefix))
+        assert list(index.starting_with(prefix)) == expected

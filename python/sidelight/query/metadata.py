@@ -6,15 +6,15 @@ text of notes.
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 from sidelight.language.folding import fold, fold_case
 from sidelight.query.candidates import Hit
 from sidelight.query.lexical import LexicalQuery
 from sidelight.store.catalog import Catalog
+from sidelight.store.prefixes import PrefixIndex
 from sidelight.store.rows import Field, NoteRow
 
 # What a whole match of each kind of name is worth, 0..1: a title or an alias is what a
@@ -46,7 +46,7 @@ class MetadataIndex:
         self._postings: dict[str, set[tuple[str, int]]] = defaultdict(set)
         self._entries: dict[str, _Entry] = {}
         self._revision = -1
-        self._sorted: list[str] | None = None
+        self._prefixes = PrefixIndex()
 
     def refresh(self, catalog: Catalog) -> None:
         """Takes in what changed since the last call; costs nothing when nothing did."""
@@ -63,7 +63,6 @@ class MetadataIndex:
                     self._drop(path)
                     self._add(note)
             self._revision = catalog.revision
-            self._sorted = None
 
     def knows(self, term: str) -> bool:
         """Whether some name holds the term."""
@@ -115,16 +114,16 @@ class MetadataIndex:
         return round(0.98 * worth * whole * (_WHOLE_NAME + (1 - _WHOLE_NAME) * explained), 9)
 
     def _starting_with(self, prefix: str) -> list[str]:
-        if self._sorted is None:
-            self._sorted = sorted(self._postings)
-        found = (name for name in _from(self._sorted, prefix) if self._postings[name])
-        return [name for name, _ in zip(found, range(_PREFIX_TERMS), strict=False)]
+        names = self._prefixes.starting_with(prefix)
+        return list(islice((name for name in names if self._postings[name]), _PREFIX_TERMS))
 
     def _add(self, note: NoteRow) -> None:
         labels = tuple(_folded(_name(field)) for field in note.fields)
         self._entries[note.path] = _Entry(note, labels)
         for index, field in enumerate(note.fields):
             for term in field.terms:
+                if term not in self._postings:
+                    self._prefixes.add(term)
                 self._postings[term].add((note.path, index))
 
     def _drop(self, path: str) -> None:
@@ -133,13 +132,6 @@ class MetadataIndex:
             for index, field in enumerate(entry.note.fields):
                 for term in field.terms:
                     self._postings[term].discard((path, index))
-
-
-def _from(names: Sequence[str], prefix: str) -> Iterator[str]:
-    for name in names[bisect_left(names, prefix) :]:
-        if not name.startswith(prefix):
-            return
-        yield name
 
 
 def _hits(best: dict[str, list[tuple[float, Field]]], catalog: Catalog) -> list[Hit]:

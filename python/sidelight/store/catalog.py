@@ -8,16 +8,18 @@ from __future__ import annotations
 
 import hashlib
 import threading
-from bisect import bisect_left
 from collections.abc import Iterable, Sequence
+from itertools import islice
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sidelight.store.prefixes import PrefixIndex
 from sidelight.store.rows import ChunkRow, NoteRow
 from sidelight.store.vectors import VectorMatrix
 
 _PREFIX_EXPANSIONS = 50  # terms an unfinished word may stand for; more would be noise
+_PREFIX_LOOKED_AT = 2000  # terms with a prefix that are looked at; a single letter begins many
 
 
 class Vocabulary:
@@ -27,7 +29,7 @@ class Vocabulary:
         self._code: dict[str, int] = {}
         self._terms: list[str] = []
         self._df: NDArray[np.int32] = np.zeros(1024, np.int32)
-        self._sorted: list[str] | None = None
+        self._prefixes = PrefixIndex()
 
     def __len__(self) -> int:
         return len(self._terms)
@@ -38,7 +40,7 @@ class Vocabulary:
         if code is None:
             code = self._code[term] = len(self._terms)
             self._terms.append(term)
-            self._sorted = None
+            self._prefixes.add(term)
             if code >= len(self._df):
                 self._df = np.concatenate([self._df, np.zeros(len(self._df), np.int32)])
         return code
@@ -62,15 +64,8 @@ class Vocabulary:
 
     def starting_with(self, prefix: str) -> list[str]:
         """Live terms with this prefix, most frequent first, at most 50."""
-        if self._sorted is None:
-            self._sorted = sorted(self._terms)
-        start = bisect_left(self._sorted, prefix)
-        found = []
-        for term in self._sorted[start : start + 2000]:
-            if not term.startswith(prefix):
-                break
-            if self.find(term) is not None:
-                found.append(term)
+        begun = islice(self._prefixes.starting_with(prefix), _PREFIX_LOOKED_AT)
+        found = [term for term in begun if self.find(term) is not None]
         found.sort(key=lambda t: (-self.df(self._code[t]), t))
         return found[:_PREFIX_EXPANSIONS]
 
