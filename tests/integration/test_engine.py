@@ -125,6 +125,44 @@ def test_vanished_passage_is_dropped_and_counted(
     assert any(reason.kind == "unresolvable" for reason in result.reasons)
 
 
+@pytest.mark.parametrize(
+    ("query", "strong", "weak"),
+    [
+        ("copper kettle whistle", "The copper kettle has a whistle.", "A whistle blew at noon."),
+        ("紫砂茶壶的盖子", "紫砂茶壶的盖子裂了。", "盖子放在桌上。"),
+    ],
+)
+def test_gate_counts_only_passages_that_still_stand(
+    opened: Callable[..., Engine], vault: Path, query: str, strong: str, weak: str
+) -> None:
+    write_vault(vault, {"Strong.md": f"# One\n\n{strong}\n", "Weak.md": f"# Two\n\n{weak}\n"})
+    engine = opened(settings=Settings(gate_strictness="balanced"))
+    engine.sync(lexical_only=True)
+    before = search(engine, query)
+    assert before.ok
+    assert paths(before)[0] == "Strong.md"
+    (vault / "Strong.md").write_text("完全不同的内容, something else.\n", "utf-8")
+    after = search(engine, query)
+    assert not after.ok
+    assert after.near_misses[0].path == "Weak.md"
+    assert "Strong.md" not in [near.path for near in after.near_misses]
+    assert [reason.kind for reason in after.reasons] == ["below_threshold", "unresolvable"]
+    assert after.confidence < before.confidence
+
+
+def test_answer_without_any_passage_left_is_no_evidence(
+    opened: Callable[..., Engine], vault: Path
+) -> None:
+    engine = opened()
+    engine.sync(lexical_only=True)
+    assert search(engine, "拿铁").ok
+    (vault / "日记/小票.md").unlink()
+    result = search(engine, "拿铁")
+    assert not result.ok
+    assert [reason.kind for reason in result.reasons] == ["unresolvable"]
+    assert (result.results, result.near_misses) == ((), ())
+
+
 def test_no_hit_is_no_evidence(opened: Callable[..., Engine]) -> None:
     engine = opened()
     engine.sync(lexical_only=True)
@@ -499,7 +537,9 @@ def test_attachment_is_found_by_its_name(opened: Callable[..., Engine], vault: P
         assert (one.path, one.citation.kind.value, one.citation.start_line) == (path, "note", None)
         assert engine.resolve(one.ref)[1].status is CitationStatus.FRESH
         (vault / path).unlink()
-        assert path not in paths(search(engine, query))
+        gone = search(engine, query)
+        assert path not in paths(gone)
+        assert "unresolvable" in [reason.kind for reason in gone.reasons]
         assert engine.resolve(one.ref)[1].status is CitationStatus.UNRESOLVABLE
 
 

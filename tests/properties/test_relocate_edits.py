@@ -196,15 +196,33 @@ def test_a_run_of_sentences_is_found_by_its_text(lines: list[str], data: st.Data
     assert (first, last) in [(span.first, span.last) for span in pieces.find(wanted)]
 
 
+HEADS = ["# A #", "##", "#no", "## 二 #二", "### c ###  ", "#\tx", "####### seven"]
+CODE_LINES = [
+    "```",
+    "````",
+    "~~~",
+    "```sh",
+    "```x```",
+    "   ```",
+    "# in code",
+    "$$",
+    "%%",
+    "    ```",
+]
+HIDING = ["<div>", "text", "  # b", "---", "===", "- ```", "> # c", "%%", "$$", "[x]: y", "<!--"]
+
+
 def test_heading_paths_are_the_parsers_whether_it_was_asked_or_not() -> None:
-    asked = 0
-    for seed in range(400):
+    counts = Counter[str]()
+    for seed in range(600):
         rng = random.Random(seed)
         note = EditedNote.random(rng, rng.randint(2, 20))
-        if seed % 2:  # without what makes the resolver ask the parser
+        kind = ("as it is", "heads", "code", "hiding")[seed % 4]
+        if kind == "heads":
             note.lines = [line for line in note.lines if "`" not in line.text]
-            heads = ["# A #", "##", "#no", "## 二 #二", "### c ###  ", "#\tx", "####### seven"]
-            note.lines.insert(rng.randint(0, len(note.lines)), Line((Unit(rng.choice(heads)),)))
+        more = {"heads": HEADS, "code": HEADS + CODE_LINES, "hiding": HEADS + HIDING}
+        for text in rng.choices(more.get(kind, [""]), k=rng.randint(1, 5)):
+            note.lines.insert(rng.randint(0, len(note.lines)), Line((Unit(text),)))
         parsed = parse_note("Note.md", note.data())
         calls: list[int] = []
         text = Text.read(note.data(), lambda p=parsed, c=calls: (c.append(1), p)[1])
@@ -212,5 +230,63 @@ def test_heading_paths_are_the_parsers_whether_it_was_asked_or_not() -> None:
             if normalise(line) and number >= parsed.frontmatter.body_start_line:
                 expected = tuple(map(normalise, heading_path_at(parsed.blocks, number)))
                 assert text.path_at(number) == expected, (number, parsed.lines)
-        asked += bool(calls)
-    assert 20 < asked < 350
+        counts[f"{kind}, {'asked' if calls else 'seen'}"] += 1
+    assert min(counts[f"{kind}, seen"] for kind in ("as it is", "heads", "code")) > 50, counts
+    assert min(counts["code, asked"], counts["hiding, asked"]) > 20, counts
+
+
+def test_cutting_only_what_matters_finds_what_cutting_everything_does() -> None:
+    """`cut_near` beside `by_sentence`: the same places, with the same columns and neighbours."""
+    runs = several = 0
+    for seed in range(300):
+        rng = random.Random(seed)
+        note = EditedNote.random(rng, rng.randint(6, 30))
+        lines = parse_note("Note.md", note.data()).lines
+        if seed % 10 == 0:
+            lines = [line.replace("a", "\ufeff", 1) for line in lines]
+        whole, text = Text(lines, 1, tuple).by_sentence, Text(lines, 1, tuple)
+        if not whole.norms:
+            continue
+        first = rng.randrange(len(whole.norms))
+        last = min(len(whole.norms) - 1, first + rng.randint(0, 3))
+        wanted = whole.text(first, last)[rng.choice([0, 0, 2]) :].strip()
+        near = text.cut_near(wanted)
+        assert near.joined == whole.joined
+        for open_start, open_end in [(False, False), (True, True)]:
+            found = [
+                [
+                    (
+                        pieces.lines[span.first],
+                        pieces.columns and pieces.columns[span.first][0],
+                        pieces.lines[span.last],
+                        pieces.columns and pieces.columns[span.last][1],
+                        pieces.neighbours(span.first, span.last),
+                        span.at,
+                    )
+                    for span in pieces.find(wanted, open_start, open_end)
+                ]
+                for pieces in (whole, near)
+            ]
+            assert found[0] == found[1], (wanted, lines)
+            runs += bool(found[0])
+            several += len(found[0]) > 1
+    assert runs > 250
+    assert several > 50
+
+
+def test_lines_shared_with_another_version_are_normalised_the_same() -> None:
+    shared = 0
+    for seed in range(200):
+        rng = random.Random(seed)
+        note = EditedNote.random(rng, rng.randint(1, 20))
+        before = Text.of(parse_note("Note.md", note.data()))
+        for _ in range(rng.randint(0, 3)):
+            note.edit()
+        after = parse_note("Note.md", note.data())
+        text = Text.of(after)
+        text.take_over(before)
+        alone = Text.of(after).by_line
+        assert (text.by_line.norms, text.by_line.lines) == (alone.norms, alone.lines)
+        known = set(map(id, before.by_line.norms))
+        shared += any(id(norm) in known for norm in text.by_line.norms)
+    assert shared > 100

@@ -57,13 +57,22 @@ class CitedPassage:
 
 @dataclass(slots=True)
 class Cited:
-    """What can be shown, and how many passages could not be found on disk."""
+    """What can be shown, and the passages that could not be found on disk."""
 
     files: LiveFiles
     snapshots: dict[str, bytes]
     shown: list[CitedPassage] = field(default_factory=list)
     linked: list[CitedPassage] = field(default_factory=list)
-    lost: int = 0
+    lost: list[Candidate] = field(default_factory=list)
+
+    def standing(self, ordered: Sequence[Candidate]) -> Sequence[Candidate]:
+        """The candidates that may count as evidence, in the order given.
+
+        Of a note that lost a passage only what is shown: nobody looked for the rest.
+        """
+        incomplete = {candidate.chunk.path for candidate in self.lost}
+        shown = {passage.candidate.chunk.chunk_id for passage in self.shown}
+        return [c for c in ordered if c.chunk.path not in incomplete or c.chunk.chunk_id in shown]
 
 
 def cite_direct(index: Index, asked: Asked, candidates: Iterable[Candidate]) -> Cited:
@@ -133,10 +142,13 @@ def _cite(
     chunk = candidate.chunk
     if chunk.path in index.catalog.attachments:
         citation = cite_attachment(index.vault, chunk.path)
-        return CitedPassage(candidate, chunk.path, citation) if citation else None
+        if citation is None:
+            cited.lost.append(candidate)
+            return None
+        return CitedPassage(candidate, chunk.path, citation, linked)
     note = index.catalog.notes.get(chunk.path)
     if note is None:  # deleted since it was recalled
-        cited.lost += 1
+        cited.lost.append(candidate)
         return None
     path = index.current_path(chunk.path)
     live = cited.files.get(path)
@@ -154,7 +166,7 @@ def _cite(
     )
     citation = cite(passage_of(chunk, text), note.content_hash, snapshot, live)
     if citation.status is CitationStatus.UNRESOLVABLE:
-        cited.lost += 1
+        cited.lost.append(candidate)
         return None
     return CitedPassage(candidate, path, citation, linked)
 
@@ -173,7 +185,7 @@ def compose(
     ok = bool(cited.shown) and (decision.passed or not asked.gate)
     shown = [*cited.shown, *cited.linked] if ok else cited.shown[:NEAR_MISSES]
     results = tuple(_result(index, asked, rank, p, cited) for rank, p in enumerate(shown, 1))
-    lost = _lost_reason(cited.lost)
+    lost = _lost_reason(len(cited.lost))
     if ok:
         reasons = [lost] if lost else []
     else:
@@ -296,7 +308,7 @@ def _no_evidence_reasons(
                 "so an answer may be missing.",
             )
         )
-    lost = _lost_reason(cited.lost)
+    lost = _lost_reason(len(cited.lost))
     if not ordered:
         reasons.append(Reason("no_hits", "Nothing in the vault matches the query."))
     elif not cited.shown:

@@ -133,7 +133,7 @@ class LiveFiles:
 
     def _read(self, path: str) -> LiveFile | None:
         try:
-            full = self._vault / path
+            full = os.path.join(self._vault, path)
             for _ in range(_READS):
                 before = os.stat(full)  # of an outside path too; reading is what refuses it
                 if is_placeholder(before):

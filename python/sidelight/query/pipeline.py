@@ -1,6 +1,6 @@
 """What does the vault say to a query? The stages in order, one call each.
 
-parse, recall, fuse, order by evidence, rerank, diversify, gate, expand, cite. Stages are
+parse, recall, fuse, order by evidence, rerank, diversify, cite, gate, expand. Stages are
 functions over frozen values; this file only hands one's result to the next.
 """
 
@@ -85,8 +85,6 @@ def _answer(
     with stopwatch.stage("rerank"):
         reranked = _reranked(index, asked, ordered)
     _go_on(cancelled)
-    with stopwatch.stage("gate"):
-        decision = index.gate.decide(features(ordered, asked.lexical), list(recalled.hits))
     with stopwatch.stage("cite"):
         diverse = diversify(
             reranked.candidates,
@@ -94,6 +92,9 @@ def _answer(
             lambda path: answer.original_of(index, path),
         )
         direct = answer.cite_direct(index, asked, diverse)
+    with stopwatch.stage("gate"):  # what is no longer on disk is no evidence
+        left = direct.standing(ordered)
+        decision = index.gate.decide(features(left, asked.lexical), list(recalled.hits))
     _go_on(cancelled)
     with stopwatch.stage("expand"):
         seeds = [passage.candidate for passage in direct.shown]

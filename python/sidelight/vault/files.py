@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import re
 import stat
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from pathlib import Path, PurePosixPath
 
 from sidelight.config import Settings
@@ -26,6 +26,7 @@ __all__ = [
 ]
 
 NOTE_EXTENSIONS = (".md", ".canvas")
+_GROWTH = 1 << 20  # bytes read at a time of a file that grew while it was read
 _STUB = re.compile(r"\.(?P<name>.+)\.icloud")
 
 
@@ -171,15 +172,17 @@ def read_note_bytes(
             raise AccessError(
                 f"{path} is larger than {limit} bytes.", "Raise max_note_bytes to index it."
             )
-        with open(full, "rb") as file:
+        with open(full, "rb", buffering=0) as file:
             # Not `limit` at once: Python would set aside that much memory for every file.
-            data = file.read(min(limit, status.st_size + 1))
-            return data + file.read(limit - len(data)) if len(data) > status.st_size else data
+            data = wanted = file.read(min(limit, status.st_size + 1))
+            while len(data) > status.st_size and wanted:  # it has grown since
+                data += (wanted := file.read(min(limit - len(data), _GROWTH)))
+            return data
     except (FileNotFoundError, NotADirectoryError) as error:
         raise NotFoundError(f"There is no file {path} in the vault.") from error
 
 
-def inside(vault: Path, path: str, followed_links: Collection[str] = ()) -> Path:
+def inside(vault: Path, path: str, followed_links: Collection[str] = ()) -> str:
     """The full path of a vault path.
 
     Raises:
@@ -191,18 +194,32 @@ def inside(vault: Path, path: str, followed_links: Collection[str] = ()) -> Path
         raise _refusal()
     if windows and ("\\" in path or ":" in path):
         raise _refusal()
+    if not windows and not _passes_link(os.fspath(vault), parts):
+        return os.path.join(vault, *parts)
     base = os.path.realpath(vault)
     full = os.path.join(base, *parts)
     real = os.path.realpath(full)
     if os.path.normcase(real) == os.path.normcase(full):
-        return Path(full)
+        return full
     for link in followed_links:
         folder = link.strip("/")
         if path.startswith(folder + "/"):
             target = os.path.realpath(os.path.join(base, *folder.split("/")))
             if real.startswith(target.rstrip(os.sep) + os.sep):
-                return Path(full)
+                return full
     raise _refusal()
+
+
+def _passes_link(place: str, parts: Sequence[str]) -> bool:
+    """Whether a name on the way down from the vault is a link, or cannot be looked at."""
+    for part in parts:
+        place = f"{place}/{part}"
+        try:
+            if stat.S_ISLNK(os.lstat(place).st_mode):
+                return True
+        except OSError:
+            return True
+    return False
 
 
 def _refusal() -> AccessError:

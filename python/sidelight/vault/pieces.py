@@ -9,8 +9,10 @@ from __future__ import annotations
 import re
 import unicodedata
 from bisect import bisect_left, bisect_right
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
+from itertools import accumulate, compress, pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -27,10 +29,13 @@ _CLAUSE_END = re.compile(r"[,;:}|)](?=.)|[，、：）]|\s(?=\S)")
 _SPACES = [chr(code) for code in range(0x3001) if chr(code).isspace() and code not in (0x0A, 0x20)]
 _ASCII_SPACES = [space for space in _SPACES if space.isascii()]
 # What may hide a heading from a look at line starts: code, HTML, comments, maths, definitions.
-_HIDING = ("```", "~~~", "<", "%%", "$$", "]:")
+_FENCES = ("```", "~~~")
+_HIDING = (*_FENCES, "<", "%%", "$$", "]:")
+_FENCE = re.compile(r"(`{3,})[^`]*$|(~{3,})")
 # An indented heading, or what underlines one if text stands above it.
 _SUSPECT = re.compile(r"\n(?:[ \t]+#|[ \t]*(?:=+|-+)[ \t]*(?=\n|\Z))")
 _HEADING = re.compile(r"(#{1,6})(|[ \t]+.*?)(?:[ \t]+#+)?[ \t]*")
+_SUSPECT_STARTS = ("\n ", "\n\t", "\n=", "\n-")
 # A longer sentence is no prose (minified code, data): its clauses are the pieces.
 _LONG_SENTENCE = 240
 
@@ -45,6 +50,8 @@ def normalise(text: str) -> str:
 
 def _normalised_lines(lines: Sequence[str]) -> list[str]:
     """`normalise` of every line, in a few passes over the whole text instead of one a line."""
+    if not lines:
+        return []
     text = "\n".join(lines)
     if not text.isascii():
         text = unicodedata.normalize("NFC", text.replace("\n\ufeff", "\n").removeprefix("\ufeff"))
@@ -111,27 +118,29 @@ class Pieces:
         return "".join(norm + " " if apart else norm for norm, apart in spaced).rstrip(" ")
 
     @cached_property
-    def _lengths(self) -> Offsets:
-        return np.fromiter(map(len, self.norms), dtype=np.int64, count=len(self.norms))
+    def counts(self) -> Counter[str]:
+        """How often each text is a piece; not to be changed."""
+        return Counter(self.norms)
+
+    @cached_property
+    def starts(self) -> list[int]:
+        """Where each piece starts in `joined`."""
+        if self.apart is None:
+            steps = [len(norm) + 1 for norm in self.norms]
+        else:
+            steps = [len(n) + apart for n, apart in zip(self.norms, self.apart, strict=True)]
+        return list(accumulate(steps[:-1], initial=0)) if steps else []
 
     @cached_property
     def starts_array(self) -> Offsets:
-        """Where each piece starts in `joined`; shape (pieces,)."""
-        spaces = np.ones(len(self.norms), dtype=np.int64) if self.apart is None else self.apart
-        steps: Offsets = self._lengths + spaces
-        starts: Offsets = np.cumsum(steps) - steps
-        return starts
+        """`starts`, for looking up many at a time; shape (pieces,)."""
+        return np.array(self.starts, dtype=np.int64)
 
     @cached_property
     def ends_array(self) -> Offsets:
         """Where each piece ends in `joined`; shape (pieces,)."""
-        return self.starts_array + self._lengths
-
-    @cached_property
-    def starts(self) -> list[int]:
-        """`starts_array`, for looking up one at a time."""
-        starts: list[int] = self.starts_array.tolist()
-        return starts
+        lengths = np.fromiter(map(len, self.norms), dtype=np.int64, count=len(self.norms))
+        return self.starts_array + lengths
 
     def end(self, piece: int) -> int:
         """Where a piece ends in `joined`."""
@@ -173,15 +182,6 @@ class Pieces:
                 runs.append(Span(first, last, at))
         return runs
 
-    def line_of_only(self, wanted: str) -> int | None:
-        """The body line that holds a text which stands nowhere else in the note."""
-        at = self.joined.find(wanted) if wanted else -1
-        if at < 0 or self.joined.find(wanted, at + 1) >= 0:
-            return None
-        piece = bisect_right(self.starts, at) - 1
-        within = piece >= self.body and at + len(wanted) <= self.end(piece)
-        return self.lines[piece] if within else None
-
     def _at_starts(self, wanted: str) -> Iterator[int]:
         piece = self.body
         while piece < len(self.starts):
@@ -214,6 +214,42 @@ class Pieces:
         while last >= first and self.columns[last][0] >= columns[1]:
             last -= 1
         return first, last
+
+
+class _Cut:
+    """Pieces in the making: sentences, and lines that nobody needs cut."""
+
+    def __init__(self) -> None:
+        self._norms: list[str] = []
+        self._numbers: list[int] = []
+        self._columns: list[tuple[int, int]] = []
+        self._apart: list[bool] = []
+
+    def add_lines(self, whole: Pieces, start: int, stop: int, raw: Sequence[str]) -> None:
+        """Pieces that are lines, as they are."""
+        self._norms += whole.norms[start:stop]
+        self._numbers += whole.lines[start:stop]
+        self._columns += [(0, len(raw[number - 1])) for number in whole.lines[start:stop]]
+        self._apart += [True] * (stop - start)
+
+    def add_sentences(self, number: int, line: str) -> None:
+        """The sentences of a line."""
+        as_is = normalise(line) == line and "\ufeff" not in line  # then each sentence is too
+        spans = [
+            (norm, start, end)
+            for start, end in sentences(line)
+            if (norm := line[start:end] if as_is else normalise(line[start:end]))
+        ]
+        if spans:
+            self._norms += [norm for norm, _, _ in spans]
+            self._numbers += [number] * len(spans)
+            self._columns += [(start, end) for _, start, end in spans]
+            self._apart += [after[1] > span[2] for span, after in pairwise(spans)]
+            self._apart.append(True)
+
+    def build(self, body_start_line: int) -> Pieces:
+        """The pieces added so far."""
+        return Pieces(self._norms, self._numbers, self._columns, body_start_line, self._apart)
 
 
 class Text:
@@ -250,36 +286,79 @@ class Text:
         lines = split_lines(decode(data)[0])
         return cls(lines, body_start_line(lines), lambda: note().blocks)
 
+    def take_over(self, other: Text) -> None:
+        """Normalises only the lines between those that begin and end another version alike."""
+        if "_norms" in self.__dict__:
+            return
+        head = _equal_at_start(self.raw, other.raw)
+        tail = _equal_at_start(self.raw[head:][::-1], other.raw[head:][::-1])
+        there = other._norms
+        self._norms = [
+            *there[:head],
+            *_normalised_lines(self.raw[head : len(self.raw) - tail]),
+            *there[len(there) - tail :],
+        ]
+
+    @cached_property
+    def _norms(self) -> list[str]:
+        """Of every line, also the blank ones."""
+        return _normalised_lines(self.raw)
+
     @cached_property
     def by_line(self) -> Pieces:
         """Its lines."""
-        norms = _normalised_lines(self.raw)
-        numbers = [number for number, norm in enumerate(norms, 1) if norm]
-        return Pieces([norm for norm in norms if norm], numbers, None, self._body_start_line)
+        norms = self._norms
+        numbers = list(range(1, len(norms) + 1))
+        if "" in norms:
+            numbers = list(compress(numbers, norms))
+            norms = list(compress(norms, norms))
+        return Pieces(norms, numbers, None, self._body_start_line)
 
     @cached_property
     def by_sentence(self) -> Pieces:
         """The sentences of its lines."""
-        norms: list[str] = []
-        numbers: list[int] = []
-        columns: list[tuple[int, int]] = []
-        apart: list[bool] = []
+        pieces = _Cut()
         for number, line in enumerate(self.raw, 1):
-            for start, end in sentences(line):
-                if not (norm := normalise(line[start:end])):
-                    continue
-                if numbers and numbers[-1] == number:
-                    apart[-1] = start > columns[-1][1]
-                norms.append(norm)
-                numbers.append(number)
-                columns.append((start, end))
-                apart.append(True)
-        return Pieces(norms, numbers, columns, self._body_start_line, apart)
+            pieces.add_sentences(number, line)
+        return pieces.build(self._body_start_line)
+
+    def cut_near(self, wanted: str, line: int = 0) -> Pieces:
+        """`by_sentence` as far as it matters for finding a text and what stands beside it.
+
+        Lines that the text does not touch, nor is next to, are one piece each, but for `line`.
+
+        Args:
+            wanted: normalised.
+            line: to be cut in any case.
+        """
+        whole = self.by_line
+        if "\ufeff" in whole.joined:  # N drops the mark at the start of a sentence only
+            return self.by_sentence
+        chosen = {line}
+        at = whole.joined.find(wanted)
+        while at >= 0:
+            first = bisect_right(whole.starts, at) - 1
+            last = bisect_left(whole.starts, at + len(wanted)) - 1
+            chosen.update(whole.lines[i] for i in (first, last))
+            chosen.update(whole.lines[max(0, first - 1) : first])
+            chosen.update(whole.lines[last + 1 : last + 2])
+            at = whole.joined.find(wanted, at + 1)
+        pieces = _Cut()
+        done = 0
+        for number in sorted(chosen):
+            piece = bisect_left(whole.lines, number)
+            if whole.lines[piece : piece + 1] == [number]:  # it is not blank
+                pieces.add_lines(whole, done, piece, self.raw)
+                pieces.add_sentences(number, self.raw[number - 1])
+                done = piece + 1
+        pieces.add_lines(whole, done, len(whole.lines), self.raw)
+        return pieces.build(self._body_start_line)
 
     def _headings(self) -> Iterator[tuple[int, tuple[str, ...]]]:
         """First lines of stretches under one heading path, with the path as written."""
-        if not self._parsed and _is_plain(self.raw[self._body_start_line - 1 :]):
-            yield from _plain_headings(self.raw, self._body_start_line)
+        plain = None if self._parsed else _plain(self.raw[self._body_start_line - 1 :])
+        if plain is not None:
+            yield from _plain_headings(plain, self._body_start_line)
             return
         last: tuple[str, ...] | None = None
         for block in self._blocks():
@@ -314,31 +393,73 @@ class Text:
         return matched
 
 
-def _is_plain(lines: Sequence[str]) -> bool:
-    """Whether every line of a body that starts with hashes is a heading, and no other is."""
-    text = "\n" + "\n".join(lines)
+def _equal_at_start(one: Sequence[str], other: Sequence[str]) -> int:
+    """How many lines are the same in both, from the first on. Cost: linear, but in C."""
+    low, high = 0, min(len(one), len(other))
+    while low < high:
+        middle = (low + high + 1) // 2
+        if one[low:middle] == other[low:middle]:
+            low = middle
+        else:
+            high = middle - 1
+    return low
+
+
+def _plain(lines: Sequence[str]) -> str | None:
+    """The lines of a body, each after a line feed, its code blanked.
+
+    None where something else than a line that starts with hashes may be or hide a heading.
+    """
+    text = "\n".join(lines)
+    if any(fence in text for fence in _FENCES):
+        text = "\n".join(_without_code(lines))
     if any(mark in text for mark in _HIDING):
-        return False
+        return None
+    text = "\n" + text
+    if not any(start in text for start in _SUSPECT_STARTS):
+        return text
     for found in _SUSPECT.finditer(text):
         above = text[text.rfind("\n", 0, found.start()) + 1 : found.start()]
         if found[0].endswith("#") or above.strip():
-            return False
-    return True
+            return None
+    return text
 
 
-def _plain_headings(
-    lines: Sequence[str], body_start_line: int
-) -> Iterator[tuple[int, tuple[str, ...]]]:
-    """The headings of a note in which nothing can hide one or look like one."""
-    open_headings: list[tuple[int, str]] = []
-    for number, line in enumerate(lines[body_start_line - 1 :], body_start_line):
-        if not line.startswith("#") or not (found := _HEADING.fullmatch(line)):
+def _without_code(lines: Sequence[str]) -> list[str]:
+    """Blanks fenced code that starts at the very start of a line: no list or quote holds it."""
+    left: list[str] = []
+    fence = ""
+    for line in lines:
+        stripped = line.strip(" \t") if fence else line
+        if fence and stripped.startswith(fence) and not stripped.strip(fence[0]):
+            inner = len(line) - len(line.lstrip(" ")) < 4 and not line.startswith("\t")
+            fence = "" if inner else fence
+        elif not fence and (opened := _FENCE.match(line)):
+            fence = opened[1] or opened[2]
+        elif not fence:
+            left.append(line)
             continue
-        level = len(found[1])
-        while open_headings and open_headings[-1][0] >= level:
-            open_headings.pop()
-        open_headings.append((level, found[2].strip()))
-        yield number, tuple(text for _, text in open_headings)
+        left.append("")
+    return left
+
+
+def _plain_headings(text: str, first: int) -> Iterator[tuple[int, tuple[str, ...]]]:
+    """The headings of a body as `_plain` gives it; its first line is line `first` of the note."""
+    open_headings: list[tuple[int, str]] = []
+    number, before = first - 1, 0
+    at = text.find("\n#")
+    while at >= 0:
+        number += text.count("\n", before, at + 1)
+        before = at + 1
+        end = text.find("\n", before)
+        found = _HEADING.fullmatch(text, before, len(text) if end < 0 else end)
+        if found:
+            level = len(found[1])
+            while open_headings and open_headings[-1][0] >= level:
+                open_headings.pop()
+            open_headings.append((level, found[2].strip()))
+            yield number, tuple(text for _, text in open_headings)
+        at = text.find("\n#", before)
 
 
 def sentences(line: str) -> Iterator[tuple[int, int]]:

@@ -24,7 +24,7 @@ from sidelight.types import (
 )
 from sidelight.vault.lines import split_lines
 from sidelight.vault.pieces import Pieces, Text, normalise
-from sidelight.vault.run_rules import MIN_LETTERS, Found, Lost, Sought, exact_at, find_run, letters
+from sidelight.vault.run_rules import MIN_LETTERS, Found, Lost, Sought, find_run, letters
 from sidelight.vault.similar_run import THRESHOLD
 from sidelight.vault.similarity import ratio
 
@@ -73,11 +73,8 @@ def relocate_lines(before: Text, passage: Passage, after: Text) -> Citation:
     """Rules 3 to 5 for whole lines, and for part of a long line with sentences for lines."""
     if passage.start_line is None or passage.end_line is None:
         return unresolvable(passage, "the index kept no lines of it")
-    if passage.columns is not None and (sole := _sole_part(before, passage, after)):
-        return sole
-    by_sentence = passage.columns is not None
-    old = before.by_sentence if by_sentence else before.by_line
-    new = after.by_sentence if by_sentence else after.by_line
+    after.take_over(before)
+    old, new = _pieces(before, passage, after)
     sought = Sought(passage, old)
     outcome = find_run(
         sought,
@@ -90,15 +87,25 @@ def relocate_lines(before: Text, passage: Passage, after: Text) -> Citation:
     return _line_citation(sought, passage, outcome, new, after.raw)
 
 
+def _pieces(before: Text, passage: Passage, after: Text) -> tuple[Pieces, Pieces]:
+    """What is compared; a text that is still there needs few lines cut into sentences."""
+    if passage.columns is None:
+        return before.by_line, after.by_line
+    wanted = normalise(passage.text)
+    if wanted and wanted in after.by_line.joined:
+        old, new = before.cut_near(wanted, passage.start_line or 0), after.cut_near(wanted)
+        if Sought(passage, old).find(new):
+            return old, new
+    return before.by_sentence, after.by_sentence
+
+
 def _line_citation(
     sought: Sought,
     passage: Passage,
     outcome: Found | Lost,
     new: Pieces,
     raw: Sequence[str],
-    above: int = 0,
 ) -> Citation:
-    """The outcome as a citation; `above` lines stand before the first of `raw`."""
     if isinstance(outcome, Lost):
         return unresolvable(passage, outcome.why)
     start, end = new.lines[outcome.first], new.lines[outcome.last]
@@ -107,28 +114,7 @@ def _line_citation(
     if new.columns is not None and start == end:
         columns = sought.columns(new, outcome, text)
         text = text[slice(*columns)]
-    lines = (start + above, end + above)
-    return _changed(passage, outcome.match, outcome.why, lines, columns, text=text)
-
-
-def _sole_part(before: Text, passage: Passage, after: Text) -> Citation | None:
-    """Part of a line whose words stand once in the note, then and now: only its line is read.
-
-    The general way gives the same, but cuts every line of both notes into sentences.
-    """
-    text, start = normalise(passage.text), passage.start_line or 1
-    line = after.by_line.line_of_only(text)
-    if line is None or before.by_line.line_of_only(text) != start:
-        return None
-    old, new = before.raw[start - 1 : start], after.raw[line - 1 : line]
-    pieces = Text(new, 1, tuple).by_sentence
-    alone = replace(passage, start_line=1, end_line=1)
-    sought = Sought(alone, Text(old, 1, tuple).by_sentence)
-    spans = sought.find(pieces)
-    if len(spans) != 1 or len(sought.find(sought.old)) != 1:
-        return None
-    found = exact_at(spans[0], "the text is found once")
-    return _line_citation(sought, passage, found, pieces, new, line - 1)
+    return _changed(passage, outcome.match, outcome.why, (start, end), columns, text=text)
 
 
 # --------------------------------------------------------------------------- properties

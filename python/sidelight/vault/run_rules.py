@@ -15,6 +15,7 @@ from operator import eq
 
 from sidelight.types import Match, Passage
 from sidelight.vault.pieces import Pieces, Span, normalise, normalise_path, raw_columns
+from sidelight.vault.rivals import is_another
 from sidelight.vault.similar_run import Mask, Run, TooManyError, similar_places
 from sidelight.vault.similarity import ratio
 
@@ -79,27 +80,11 @@ class Sought:
 
         Blank lines are no pieces, so they neither count as neighbours nor break a run.
         """
-        norms = self.old.norms
-        inside = set(norms[self.first : self.last + 1])
-        accounted = {*norms[: self.first], *norms[self.last + 1 :]} - inside
-        free = [norm not in accounted for norm in pieces.norms]
+        known = self.old.counts
+        inside = set(self.old.norms[self.first : self.last + 1])
+        free = [norm not in known or norm in inside for norm in pieces.norms]
         free[: pieces.body] = [False] * pieces.body
         return free
-
-    def vanished(self, pieces: Pieces) -> list[bool]:
-        """The body pieces outside the passage that were there before and no more."""
-        then, now = Counter(self.old.norms), Counter(pieces.norms)
-        gone = {norm for norm, count in then.items() if now[norm] < count}
-        return self._outside([norm in gone for norm in self.old.norms])
-
-    def outside(self) -> list[bool]:
-        """The body pieces before and after the passage, as indexed."""
-        return self._outside([True] * len(self.old.norms))
-
-    def _outside(self, flags: list[bool]) -> list[bool]:
-        flags[: self.old.body] = [False] * self.old.body
-        flags[self.first : self.last + 1] = [False] * (self.last + 1 - self.first)
-        return flags
 
 
 PathOf = Callable[[int], tuple[str, ...]]
@@ -144,7 +129,7 @@ def _choose_exact(
         return Lost("the index does not hold the passage, once, where it says")
     cited = here[0]
     if len(known) == len(candidates) == 1:  # the general case below, without heading paths
-        return exact_at(candidates[0], "the text is found once")
+        return _exact_at(candidates[0], "the text is found once")
     if sought.open_start or sought.open_end:  # others may be cut out of other sentences
         whole = sought.old.text(cited.first, cited.last)
         known = [span for span in known if sought.old.text(span.first, span.last) == whole]
@@ -154,7 +139,7 @@ def _choose_exact(
         known_own = [span for span in known if old_path(span.first) == sought.path]
         if len(own) != len(known_own) or cited not in known_own:
             return Lost("the number of copies under its heading has changed")
-        return exact_at(own[known_own.index(cited)], "the text is found under its heading")
+        return _exact_at(own[known_own.index(cited)], "the text is found under its heading")
     others = [span for span in known if span != cited]
     taken = {old_path(span.first) for span in others}
     left = [span for span in candidates if new_path(span.first) not in taken]
@@ -166,10 +151,10 @@ def _choose_exact(
     moved = any(now[path] > then[path] for path in taken)
     if vanished and (moved or not _stands_most_like(cited, vanished, sought.old, left[0], new)):
         return Lost("the text is found, but another copy has vanished")
-    return exact_at(left[0], "the only copy that was not there before")
+    return _exact_at(left[0], "the only copy that was not there before")
 
 
-def exact_at(span: Span, why: str) -> Found:
+def _exact_at(span: Span, why: str) -> Found:
     """A run with the passage's own text."""
     return Found(span.first, span.last, Match.EXACT, why, span.at)
 
@@ -213,7 +198,8 @@ def _choose_similar(
             return Lost("the text is gone, and too short to be found by likeness")
         if _only_marks_alike(sought.text, new.text(outcome.first, outcome.last)):
             return Lost("what is like the passage has other words")
-        if _is_another(outcome, places, sought, new, own, old_own):
+        place = next(p for p in places if (p.first, p.last) == (outcome.first, outcome.last))
+        if is_another(place, (sought.first, sought.last), sought.old, new, own, old_own):
             return Lost("what is like the passage is more like another text that changed too")
     except TooManyError:
         return Lost("too many lines are like the passage")
@@ -242,42 +228,6 @@ def _one_place(places: list[Run], own: Callable[[], Mask]) -> Found | Lost:
         return Lost("several places are like the passage")
     why = "the text has changed; the only like it under its heading"
     return Found(mine[0].first, mine[0].last, Match.SIMILAR, why)
-
-
-def _is_another(
-    found: Found,
-    places: list[Run],
-    sought: Sought,
-    new: Pieces,
-    own: Callable[[], Mask],
-    old_own: Callable[[], Mask],
-) -> bool:
-    """Whether something outside the passage is more like the place found, or just as like.
-
-    Rule 5 alone would take the edited twin of a deleted passage for the passage. Texts that are
-    still there count only where the place found has neither neighbour of the passage; those
-    just as like do not where the place is under the passage's heading, and they were not.
-    """
-    text = new.text(found.first, found.last)
-    stood = sought.old.find(text)
-    if any(span.last < sought.first or span.first > sought.last for span in stood):
-        return True
-    pairs = zip(
-        sought.old.neighbours(sought.first, sought.last),
-        new.neighbours(found.first, found.last),
-        strict=True,
-    )
-    anchored = any(was and was == now for was, now in pairs)
-    limit = 2 * new.extent(found.first, found.last) + 2
-    free = sought.vanished(new) if anchored else sought.outside()
-    rivals = similar_places(text, sought.old, free, limit, old_own)
-    score = next(p.score for p in places if (p.first, p.last) == (found.first, found.last))
-    if not rivals or rivals[0].score < score:
-        return False
-    if rivals[0].score > score or not own()[found.first]:
-        return True
-    under = old_own()
-    return any(under[rival.first] and rival.score == score for rival in rivals)
 
 
 def letters(text: str) -> int:
