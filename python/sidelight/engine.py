@@ -25,10 +25,12 @@ from sidelight.indexing.renames import Renames
 from sidelight.indexing.worker import Worker
 from sidelight.language.terms import Terms
 from sidelight.models.embedder import Embedder
+from sidelight.models.tokens import token_counter
 from sidelight.query import lookup, notes, pipeline
 from sidelight.query.gate import Gate
 from sidelight.query.index import Index
 from sidelight.query.metadata import MetadataIndex
+from sidelight.query.whole import WholeVault, whole_vault
 from sidelight.store.catalog import Catalog
 from sidelight.store.folder import lock_for_writing, throw_away
 from sidelight.store.tables import Tables
@@ -36,6 +38,8 @@ from sidelight.types import (
     Citation,
     IndexState,
     NoteState,
+    Pack,
+    PackRequest,
     Passage,
     Progress,
     ResolvedLink,
@@ -219,6 +223,26 @@ class Engine:
     ) -> SearchResult:
         """See `query/pipeline.py`."""
         return pipeline.search(self._index(), request, cancelled)
+
+    def pack(self, request: PackRequest, cancelled: Callable[[], bool] = _NEVER) -> Pack:
+        """A context for a model within a token budget; see `query/pack.py`.
+
+        Raises:
+            UsageError: a number or the tokenizer's name is wrong.
+            ModelError: the tokenizer cannot be loaded.
+            CancelledError: `cancelled` said so.
+        """
+        counter = token_counter(request.tokenizer, self.embedder, self.settings.embedding_model)
+        return pipeline.pack(self._index(), request, counter, cancelled)
+
+    def pack_all(self, budget: int, tokenizer: str = "") -> WholeVault:
+        """Every note as one context, and what of it did not fit; see `query/whole.py`.
+
+        Raises:
+            ModelError, UsageError: as `pack`.
+        """
+        counter = token_counter(tokenizer, self.embedder, self.settings.embedding_model)
+        return whole_vault(self._index(), budget, counter)
 
     def related(
         self,

@@ -301,6 +301,8 @@ class SearchRequest:
     explain: bool = False
     typing: bool = False  # the last word may be unfinished
     gate: bool = True  # False: ranking is returned even where the gate refuses (evaluation)
+    queries: tuple[str, ...] = ()  # sub-queries, asked beside the text (mode coverage)
+    per_note: int | None = None  # passages of one note; None: as the settings say
 
 
 class Origin(StrEnum):
@@ -362,6 +364,7 @@ class Result:
     evidence: float
     citation: Citation
     conflict_of: str | None = None  # the note of which this one is a sync-conflict copy
+    queries: tuple[str, ...] = ()  # with sub-queries: those that found it
 
 
 @dataclass(frozen=True, slots=True)
@@ -417,6 +420,77 @@ class SearchResult:
     timing_ms: Mapping[str, Any]
     trace: Mapping[str, Any] | None = None
     confidence: float = 0.0  # what the gate compared with its threshold
+
+
+# --------------------------------------------------------------------------- packs
+
+
+@dataclass(frozen=True, slots=True)
+class PackRequest:
+    """A context as asked for."""
+
+    text: str
+    queries: tuple[str, ...] = ()  # sub-queries, searched beside the text
+    budget: int = 4_000  # tokens of the whole context
+    tokenizer: str = ""  # see models/tokens.py; "" is the embedding model's
+    mode: Mode = Mode.HYBRID
+    pieces: int = 20  # at most
+    per_note: int = 2  # passages a note
+    widen: bool = True  # from passage to section where the budget allows
+    diversity: float = 0.0  # 0: by evidence alone; up to 1: what differs from what is in (MMR)
+    filters: Mapping[str, Any] = field(default_factory=dict)
+    rerank: bool = False
+    gate: bool = True  # False: packs also what the gate refuses (evaluation)
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """One numbered piece of a context, as its lines stand on disk now."""
+
+    number: int  # from 1, as in the context's text
+    ref: str  # of the passage it grew from
+    path: str
+    title: str
+    heading_path: tuple[str, ...]
+    citation: Citation  # of the whole piece
+    text: str
+    tokens: int  # of the piece with its heading in the context
+    scope: str  # "passage" | "section" | "part"
+    origin: Origin
+    evidence: float
+    queries: tuple[str, ...] = ()  # the sub-queries that found it
+
+
+@dataclass(frozen=True, slots=True)
+class LeftOut:
+    """A passage that was found and is not in the context."""
+
+    ref: str
+    path: str
+    heading_path: tuple[str, ...]
+    start_line: int | None
+    end_line: int | None
+    why: str  # "budget" | "pieces" | "note" (it has its share) | "duplicate"
+
+
+@dataclass(frozen=True, slots=True)
+class Pack:
+    """A context for a model: numbered pieces within a budget, or no evidence with its reasons."""
+
+    ok: bool  # False: RAG_NO_EVIDENCE
+    reasons: tuple[Reason, ...]
+    text: str  # what to hand to the model; never over the budget
+    tokens: int  # of `text`
+    budget: int
+    tokenizer: str
+    pieces: tuple[Piece, ...]
+    left_out: tuple[LeftOut, ...]
+    query: QueryView
+    queries: tuple[str, ...]
+    near_misses: tuple[Result, ...]
+    degraded: tuple[Degraded, ...]
+    index: IndexState
+    timing_ms: Mapping[str, Any]
 
 
 # --------------------------------------------------------------------------- state

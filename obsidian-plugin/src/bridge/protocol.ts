@@ -4,6 +4,7 @@ export const PROTOCOL = 1;
 export const MAX_FRAME_BYTES = 1048576;
 export const MAX_RESULT_BYTES = 4194304;
 export const MAX_QUERY_CHARS = 10000;
+export const MAX_SUB_QUERIES = 8;
 export const MAX_PATTERN_CHARS = 1000;
 export const MAX_PATH_CHARS = 4096;
 export const MAX_ID_CHARS = 256;
@@ -179,6 +180,8 @@ export interface Result {
   citation: Citation;
   /** The note of which this one is a sync-conflict copy. */
   conflict_of: string | null;
+  /** With sub-queries: those that found it. */
+  queries?: string[];
 }
 
 /** Why an answer is as it is, for people. */
@@ -334,6 +337,89 @@ export interface SearchParams {
   typing?: boolean;
   /** false: keep the ranking where the gate refuses. */
   gate?: boolean;
+  /** Sub-queries, asked beside the text, at most 8; for coverage. */
+  queries?: string[];
+}
+
+/** A context for a model. */
+export interface PackParams {
+  /** Query in Obsidian's syntax. */
+  text: string;
+  /** Tokens; 4,000 if not given. */
+  budget?: number;
+  /** "model" (the embedding model's), "bytes" or "estimate". */
+  tokenizer?: string;
+  mode?: "hybrid" | "lexical" | "semantic" | "coverage";
+  /** Sub-queries, asked beside the text, at most 8. */
+  queries?: string[];
+  /** At most; 20 if not given. */
+  pieces?: number;
+  /** Passages a note; 2 if not given. */
+  per_note?: number;
+  /** false: passages stay as they are. */
+  widen?: boolean;
+  /** 0: by evidence alone; up to 1: what differs (MMR). */
+  diversity?: number;
+  /** As in the `query.filters` of an answer. */
+  filters?: Record<string, unknown>;
+  /** Use the reranker of the settings. */
+  rerank?: boolean;
+  /** false: pack also what the gate refuses. */
+  gate?: boolean;
+}
+
+/** One numbered piece of a context, as its lines stand on disk now. */
+export interface Piece {
+  /** From 1, as in the text. */
+  number: number;
+  ref: string;
+  path: string;
+  title: string;
+  heading_path: string[];
+  citation: Citation;
+  text: string;
+  /** With its place in the context. */
+  tokens: number;
+  /** What of the note it is. */
+  scope: "passage" | "section" | "part";
+  origin: "direct" | "linked";
+  evidence: number;
+  /** The sub-queries that found it. */
+  queries: string[];
+}
+
+/** A passage that was found and is not in the context. */
+export interface LeftOut {
+  ref: string;
+  path: string;
+  heading_path: string[];
+  start_line: number | null;
+  end_line: number | null;
+  /** No tokens left, enough pieces, enough of its note, or said already. */
+  why: "budget" | "pieces" | "note" | "duplicate";
+}
+
+/** A context within its budget, or no evidence with its reasons. */
+export interface PackResult {
+  status: "ok" | "no_evidence";
+  code: "RAG_NO_EVIDENCE" | null;
+  reasons: Reason[];
+  /** What to hand to the model. */
+  text: string;
+  /** Of the text; never over the budget. */
+  tokens: number;
+  budget: number;
+  /** What counted the tokens. */
+  tokenizer: string;
+  pieces: Piece[];
+  left_out: LeftOut[];
+  query: QueryView;
+  /** The sub-queries that were asked. */
+  queries: string[];
+  near_misses: Result[];
+  degraded: Degraded[];
+  index: IndexState;
+  timing_ms: Record<string, number | Record<string, number>>;
 }
 
 /** The active note, or the section around a line of it. */
@@ -546,6 +632,8 @@ export interface Methods {
   "session/hello": { params: HelloParams; result: HelloResult };
   /** Searches. A newer search of the same connection cancels the older one. */
   "query/search": { params: SearchParams; result: SearchResult };
+  /** A context for a model: numbered pieces within a token budget. */
+  "query/pack": { params: PackParams; result: PackResult };
   /** Passages related to the active note or section, itself left out. */
   "query/related": { params: RelatedParams; result: SearchResult };
   /** Where a passage stands now. */

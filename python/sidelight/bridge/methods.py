@@ -21,6 +21,7 @@ from sidelight.config import PROTOCOL, Settings
 from sidelight.errors import UsageError
 
 MAX_FAILED_LISTED = 100
+TOKENIZERS = ("model", "bytes", "estimate")  # of models/tokens.py, without files
 
 
 Doctor = Callable[[], Sequence[types.Finding]]
@@ -49,6 +50,7 @@ class Methods:
         answers: dict[str, Callable[[dict[str, Any], Call], Any]] = {
             "session/hello": self.hello,
             "query/search": self.search,
+            "query/pack": self.pack,
             "query/related": self.related,
             "citation/resolve": self.resolve,
             "citation/indexed": self.indexed,
@@ -101,8 +103,20 @@ class Methods:
         options = {**params, "text": whole_characters(params["text"])}
         if "mode" in options:
             options["mode"] = types.Mode(options["mode"])
+        options["queries"] = _sub_queries(options.get("queries", []))
         result = self._engine.search(types.SearchRequest(**options), call.cancelled)
         return wire.search_result_json(result)
+
+    def pack(self, params: dict[str, Any], call: Call) -> protocol.PackResult:
+        """`query/pack`; a tokenizer is named, never a file of the client's choice."""
+        options = {**params, "text": whole_characters(params["text"])}
+        if options.get("tokenizer", "") not in ("", *TOKENIZERS):
+            raise UsageError(
+                f"'tokenizer' must be one of {', '.join(TOKENIZERS)}.", code="INVALID_PARAMS"
+            )
+        options["mode"] = types.Mode(options.get("mode", "hybrid"))
+        options["queries"] = _sub_queries(options.get("queries", []))
+        return wire.pack_json(self._engine.pack(types.PackRequest(**options), call.cancelled))
 
     def related(self, params: dict[str, Any], call: Call) -> protocol.SearchResult:
         """`query/related`."""
@@ -227,6 +241,14 @@ class Methods:
     def cancel(self, params: dict[str, Any], call: Call) -> None:
         """`$/cancelRequest`."""
         call.session.cancel(params["id"])
+
+
+def _sub_queries(queries: Sequence[Any]) -> tuple[str, ...]:
+    if len(queries) > protocol.MAX_SUB_QUERIES or not all(isinstance(q, str) for q in queries):
+        raise UsageError(
+            f"'queries' must be at most {protocol.MAX_SUB_QUERIES} strings.", code="INVALID_PARAMS"
+        )
+    return tuple(whole_characters(query[: protocol.MAX_QUERY_CHARS]) for query in queries)
 
 
 def _mismatch(theirs: int) -> SessionRefusedError:

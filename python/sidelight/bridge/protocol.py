@@ -27,6 +27,7 @@ OBSIDIAN_ORIGIN = "app://obsidian.md"  # what Obsidian's desktop app sends
 MAX_FRAME_BYTES = 1_048_576  # contract: frames over 1 MiB are refused
 MAX_RESULT_BYTES = 4 * 1_048_576  # one answer; a whole note above it is read by line ranges
 MAX_QUERY_CHARS = 10_000  # a pasted page; the parser and the model see no more
+MAX_SUB_QUERIES = 8  # of one search
 MAX_PATTERN_CHARS = 1_000
 MAX_PATH_CHARS = 4_096  # PATH_MAX on Linux
 MAX_ID_CHARS = 256
@@ -218,6 +219,7 @@ class Result(TypedDict):
     evidence: Annotated[float, "Calibrated confidence in 0..1 on one absolute scale."]
     citation: Citation
     conflict_of: Annotated[str | None, "The note of which this one is a sync-conflict copy."]
+    queries: NotRequired[Annotated[list[str], "With sub-queries: those that found it."]]
 
 
 class Reason(TypedDict):
@@ -368,6 +370,81 @@ class SearchParams(TypedDict):
     explain: NotRequired[Annotated[bool, "Fill `trace`."]]
     typing: NotRequired[Annotated[bool, "The last word may be unfinished."]]
     gate: NotRequired[Annotated[bool, "false: keep the ranking where the gate refuses."]]
+    queries: NotRequired[
+        Annotated[list[str], "Sub-queries, asked beside the text, at most 8; for coverage."]
+    ]
+
+
+class PackParams(TypedDict):
+    """A context for a model."""
+
+    text: Annotated[str, "Query in Obsidian's syntax.", Length(0, MAX_QUERY_CHARS)]
+    budget: NotRequired[Annotated[int, "Tokens; 4,000 if not given.", Range(0, 1_000_000)]]
+    tokenizer: NotRequired[
+        Annotated[str, '"model" (the embedding model\'s), "bytes" or "estimate".', Length(0, 100)]
+    ]
+    mode: NotRequired[Literal["hybrid", "lexical", "semantic", "coverage"]]
+    queries: NotRequired[Annotated[list[str], "Sub-queries, asked beside the text, at most 8."]]
+    pieces: NotRequired[Annotated[int, "At most; 20 if not given.", Range(1, 100)]]
+    per_note: NotRequired[Annotated[int, "Passages a note; 2 if not given.", Range(1, 20)]]
+    widen: NotRequired[Annotated[bool, "false: passages stay as they are."]]
+    diversity: NotRequired[
+        Annotated[float, "0: by evidence alone; up to 1: what differs (MMR).", Range(0, 1)]
+    ]
+    filters: NotRequired[Annotated[Json, "As in the `query.filters` of an answer."]]
+    rerank: NotRequired[Annotated[bool, "Use the reranker of the settings."]]
+    gate: NotRequired[Annotated[bool, "false: pack also what the gate refuses."]]
+
+
+class Piece(TypedDict):
+    """One numbered piece of a context, as its lines stand on disk now."""
+
+    number: Annotated[int, "From 1, as in the text."]
+    ref: str
+    path: str
+    title: str
+    heading_path: list[str]
+    citation: Citation
+    text: str
+    tokens: Annotated[int, "With its place in the context."]
+    scope: Annotated[Literal["passage", "section", "part"], "What of the note it is."]
+    origin: Literal["direct", "linked"]
+    evidence: float
+    queries: Annotated[list[str], "The sub-queries that found it."]
+
+
+class LeftOut(TypedDict):
+    """A passage that was found and is not in the context."""
+
+    ref: str
+    path: str
+    heading_path: list[str]
+    start_line: int | None
+    end_line: int | None
+    why: Annotated[
+        Literal["budget", "pieces", "note", "duplicate"],
+        "No tokens left, enough pieces, enough of its note, or said already.",
+    ]
+
+
+class PackResult(TypedDict):
+    """A context within its budget, or no evidence with its reasons."""
+
+    status: Literal["ok", "no_evidence"]
+    code: Literal["RAG_NO_EVIDENCE"] | None
+    reasons: list[Reason]
+    text: Annotated[str, "What to hand to the model."]
+    tokens: Annotated[int, "Of the text; never over the budget."]
+    budget: int
+    tokenizer: Annotated[str, "What counted the tokens."]
+    pieces: list[Piece]
+    left_out: list[LeftOut]
+    query: QueryView
+    queries: Annotated[list[str], "The sub-queries that were asked."]
+    near_misses: list[Result]
+    degraded: list[Degraded]
+    index: IndexState
+    timing_ms: dict[str, float | dict[str, float]]
 
 
 class RelatedParams(TypedDict):
@@ -583,6 +660,13 @@ METHODS: tuple[MethodSpec, ...] = (
         Lane.SEARCH,
         "Searches. A newer search of the same connection cancels the older one.",
         newest_only=True,
+    ),
+    MethodSpec(
+        "query/pack",
+        PackParams,
+        PackResult,
+        Lane.SEARCH,
+        "A context for a model: numbered pieces within a token budget.",
     ),
     MethodSpec(
         "query/related",

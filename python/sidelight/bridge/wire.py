@@ -51,28 +51,94 @@ def search_result_json(result: types.SearchResult) -> protocol.SearchResult:
     return {
         "status": "ok" if result.ok else "no_evidence",
         "code": None if result.ok else "RAG_NO_EVIDENCE",
-        "reasons": [{"kind": r.kind, "message": r.message} for r in result.reasons],
-        "query": {
-            "text": result.query.text,
-            "terms": list(result.query.terms),
-            "unknown_terms": list(result.query.unknown_terms),
-            "filters": cast(dict[str, Any], plain(result.query.filters)),
-            "language": result.query.language,
-        },
+        "reasons": _reasons_json(result.reasons),
+        "query": _query_json(result.query),
         "results": [result_json(r) for r in result.results],
         "near_misses": [result_json(r) for r in result.near_misses],
-        "degraded": [
-            {"channel": d.channel, "reason": d.reason, "partial": d.partial}
-            for d in result.degraded
-        ],
+        "degraded": _degraded_json(result.degraded),
         "index": index_json(result.index),
         "timing_ms": cast(dict[str, Any], plain(result.timing_ms)),
         "trace": None if result.trace is None else cast(dict[str, Any], plain(result.trace)),
     }
 
 
+def _reasons_json(reasons: Sequence[types.Reason]) -> list[protocol.Reason]:
+    return [{"kind": r.kind, "message": r.message} for r in reasons]
+
+
+def _degraded_json(degraded: Sequence[types.Degraded]) -> list[protocol.Degraded]:
+    return [{"channel": d.channel, "reason": d.reason, "partial": d.partial} for d in degraded]
+
+
+def _query_json(query: types.QueryView) -> protocol.QueryView:
+    return {
+        "text": query.text,
+        "terms": list(query.terms),
+        "unknown_terms": list(query.unknown_terms),
+        "filters": cast(dict[str, Any], plain(query.filters)),
+        "language": query.language,
+    }
+
+
+def pack_json(pack: types.Pack) -> protocol.PackResult:
+    """A context; also what `sidelight pack --json` prints."""
+    return {
+        "status": "ok" if pack.ok else "no_evidence",
+        "code": None if pack.ok else "RAG_NO_EVIDENCE",
+        "reasons": _reasons_json(pack.reasons),
+        "text": pack.text,
+        "tokens": pack.tokens,
+        "budget": pack.budget,
+        "tokenizer": pack.tokenizer,
+        "pieces": [piece_json(piece) for piece in pack.pieces],
+        "left_out": [_left_out_json(one) for one in pack.left_out],
+        "query": _query_json(pack.query),
+        "queries": list(pack.queries),
+        "near_misses": [result_json(r) for r in pack.near_misses],
+        "degraded": _degraded_json(pack.degraded),
+        "index": index_json(pack.index),
+        "timing_ms": cast(dict[str, Any], plain(pack.timing_ms)),
+    }
+
+
+def piece_json(piece: types.Piece) -> protocol.Piece:
+    """One numbered piece of a context."""
+    return {
+        "number": piece.number,
+        "ref": piece.ref,
+        "path": piece.path,
+        "title": piece.title,
+        "heading_path": list(piece.heading_path),
+        "citation": citation_json(piece.citation),
+        "text": piece.text,
+        "tokens": piece.tokens,
+        "scope": cast(Any, piece.scope),
+        "origin": piece.origin.value,
+        "evidence": float(piece.evidence),
+        "queries": list(piece.queries),
+    }
+
+
+def _left_out_json(one: types.LeftOut) -> protocol.LeftOut:
+    return {
+        "ref": one.ref,
+        "path": one.path,
+        "heading_path": list(one.heading_path),
+        "start_line": one.start_line,
+        "end_line": one.end_line,
+        "why": cast(Any, one.why),
+    }
+
+
 def result_json(result: types.Result) -> protocol.Result:
-    """One cited passage."""
+    """One cited passage; `queries` only where there were sub-queries."""
+    plain_result = _result_json(result)
+    if result.queries:
+        plain_result["queries"] = list(result.queries)
+    return plain_result
+
+
+def _result_json(result: types.Result) -> protocol.Result:
     return {
         "rank": result.rank,
         "ref": result.ref,

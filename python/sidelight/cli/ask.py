@@ -11,10 +11,11 @@ from sidelight.bridge import client
 from sidelight.bridge.protocol import MAX_QUERY_CHARS
 from sidelight.config import open_vault, places_for
 from sidelight.errors import SidelightError
-from sidelight.types import Finding, Mode, SearchRequest
+from sidelight.types import Finding, Mode, PackRequest, SearchRequest
 
 if TYPE_CHECKING:
     from sidelight.engine import Engine
+    from sidelight.query.whole import WholeVault
 
 
 def search(vault: Path, data_dir: Path | None, params: dict[str, Any]) -> dict[str, Any]:
@@ -34,6 +35,39 @@ def search(vault: Path, data_dir: Path | None, params: dict[str, Any]) -> dict[s
     request = SearchRequest(**{**params, "mode": Mode(params["mode"])})
     with engine(vault, data_dir, lexical_only=request.mode is Mode.LEXICAL) as opened:
         return dict(search_result_json(opened.search(request)))
+
+
+def pack(vault: Path, data_dir: Path | None, params: dict[str, Any]) -> dict[str, Any]:
+    """The JSON of one context. A tokenizer given as a file is read here, not by a daemon.
+
+    Raises:
+        SidelightError: as `search`; a tokenizer that is none.
+    """
+    from sidelight.bridge.methods import TOKENIZERS
+
+    places = places_for(open_vault(vault), data_dir)
+    named = params["tokenizer"] in ("", *TOKENIZERS)
+    daemon = client.connect(places) if named else None
+    if daemon is not None:
+        params = {**params, "text": params["text"][:MAX_QUERY_CHARS]}
+        answer: dict[str, Any] = daemon.call("query/pack", params)
+        return answer
+    from sidelight.bridge.wire import pack_json
+
+    queries = tuple(params["queries"])
+    request = PackRequest(**{**params, "mode": Mode(params["mode"]), "queries": queries})
+    with engine(vault, data_dir, lexical_only=request.mode is Mode.LEXICAL) as opened:
+        return dict(pack_json(opened.pack(request)))
+
+
+def pack_all(vault: Path, data_dir: Path | None, budget: int, tokenizer: str) -> WholeVault:
+    """Every note of the vault as one context; see `query/whole.py`.
+
+    Raises:
+        SidelightError: no vault, no index, or a tokenizer that is none.
+    """
+    with engine(vault, data_dir) as opened:
+        return opened.pack_all(budget, tokenizer)
 
 
 @contextlib.contextmanager

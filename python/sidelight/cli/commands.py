@@ -159,6 +159,40 @@ def search(
     print(show.as_json(result) if as_json else show.result(result, sys.stdout.isatty()))
 
 
+@commands.command()
+@click.argument("vault", type=VAULT)
+@click.argument("query", required=False)
+@_DATA_DIR
+@_JSON
+@click.option("--budget", type=click.IntRange(0, 1_000_000), help="Tokens; default 4,000.")
+@click.option("--tokenizer", default="", help="model (default), bytes, estimate, or a file.")
+@click.option("--mode", default="hybrid", type=MODES)
+@click.option("--sub-query", "queries", multiple=True, help="Asked beside QUERY; repeatable.")
+@click.option("--pieces", default=20, type=click.IntRange(1, 100), help="At most.")
+@click.option("--diversity", default=0.0, type=click.FloatRange(0, 1), help="MMR; 0 is off.")
+@click.option("--no-widen", is_flag=True, help="Keep passages as they are.")
+@click.option("--all", "whole", is_flag=True, help="The whole vault, for a long context.")
+def pack(
+    vault: Path, query: str | None, data_dir: Path | None, as_json: bool, budget: int | None,
+    tokenizer: str, mode: str, queries: tuple[str, ...], pieces: int, diversity: float,
+    no_widen: bool, whole: bool,
+) -> None:  # fmt: skip
+    """Pack what VAULT says to QUERY into a context for a model."""
+    from sidelight.cli import packing
+
+    if whole == (query is not None):
+        raise click.UsageError("Give a QUERY, or --all for the whole vault.")
+    if query is None:
+        print(packing.everything(vault, data_dir, budget, tokenizer, as_json))
+        return
+    params = {
+        "text": query, "tokenizer": tokenizer, "mode": mode, "queries": list(queries),
+        "pieces": pieces, "diversity": diversity, "widen": not no_widen,
+        "budget": 4_000 if budget is None else budget,
+    }  # fmt: skip
+    print(packing.context(vault, data_dir, params, as_json))
+
+
 @commands.command(name="eval")
 @click.argument("vault", type=VAULT)
 @click.argument("queries", type=VAULT)

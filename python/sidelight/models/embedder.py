@@ -145,6 +145,10 @@ class Embedder:
         (encoding,) = self._session.tokenize([self._session.manifest.passage_prefix + text])
         return len(encoding.ids) + len(frame.before) + len(frame.after)
 
+    def count_words_tokens(self, text: str) -> int:
+        """Tokens of a text alone: no prefix, no special tokens."""
+        return len(self._session.tokenize([text])[0].ids)
+
     def unknown_share(self, text: str) -> float:
         """Share of a text's tokens that the vocabulary does not know, 0..1."""
         (encoding,) = self._session.tokenize([text])

@@ -87,7 +87,7 @@ class Session:
             hashing = pool.submit(file_hashes, folder, manifest)
             tokenizer_error: ModelError | None = None
             try:
-                tokenizer = _load_tokenizer(folder)
+                tokenizer = load_tokenizer(folder / TOKENIZER)
             except ModelError as error:
                 tokenizer_error = error
             hashes = hashing.result()
@@ -188,14 +188,19 @@ class Turn:
             yield
 
 
-def _load_tokenizer(folder: Path) -> Any:
+def load_tokenizer(file: Path) -> Any:
+    """A tokenizer that cuts and pads nothing and takes special tokens in a text for letters.
+
+    Raises:
+        ModelError: the file is not a tokenizer.
+    """
     from tokenizers import Tokenizer  # 0.1 s, and only needed once a model runs
 
     try:
-        tokenizer = Tokenizer.from_file(str(folder / TOKENIZER))
+        tokenizer = Tokenizer.from_file(str(file))
     except Exception as error:
         raise ModelError(
-            f"{folder / TOKENIZER} is not a tokenizer ({_first_line(error)}).",
+            f"{file} is not a tokenizer ({_first_line(error)}).",
             "Replace it with the tokenizer.json that belongs to the model.",
         ) from error
     tokenizer.no_truncation()

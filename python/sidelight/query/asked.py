@@ -59,11 +59,14 @@ class Asked:
     vector: NDArray[np.float32] | None = None
     own_vector: NDArray[np.float32] | None = None  # of a passage that is asked about
     own_path: str | None = None  # its note, which is no answer
+    asked_per_note: int | None = None  # instead of the setting
 
     def per_note(self, settings: Settings) -> int | None:
         """How many passages one note may have among the direct results; None for all."""
         if self.scoped:
             return None
+        if self.asked_per_note is not None:
+            return self.asked_per_note
         return 1 if self.mode is Mode.COVERAGE else settings.results_per_note
 
     def channels(self, index: Index) -> dict[str, Channel]:
@@ -161,6 +164,7 @@ def understand(request: SearchRequest, index: Index) -> Asked:
         explain=request.explain,
         gate=request.gate,
         lexical=lexical,
+        asked_per_note=request.per_note,
     )
 
 

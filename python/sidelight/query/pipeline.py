@@ -10,9 +10,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from sidelight.errors import CancelledError
+from sidelight.models.tokens import TokenCounter
 from sidelight.query import answer
+from sidelight.query import pack as packing
 from sidelight.query.asked import Asked, understand, understand_passage
 from sidelight.query.candidates import Candidate
+from sidelight.query.cite import LiveFiles
 from sidelight.query.diversify import diversify
 from sidelight.query.evidence import weigh
 from sidelight.query.expand import expand
@@ -22,7 +25,7 @@ from sidelight.query.index import Index
 from sidelight.query.recall import recall
 from sidelight.query.rerank import rerank
 from sidelight.trace import Stopwatch
-from sidelight.types import Degraded, SearchRequest, SearchResult
+from sidelight.types import Degraded, Pack, PackRequest, SearchRequest, SearchResult
 
 
 def search(
@@ -42,6 +45,25 @@ def search(
     with stopwatch.stage("parse"):
         asked = understand(request, index)
     return _answer(index, asked, stopwatch, cancelled)
+
+
+def pack(
+    index: Index,
+    request: PackRequest,
+    counter: TokenCounter,
+    cancelled: Callable[[], bool] = lambda: False,
+) -> Pack:
+    """Searches and packs what was found into a context.
+
+    Raises:
+        UsageError: a number is out of its range.
+        CancelledError: `cancelled` said so.
+    """
+    found = search(index, packing.search_for(request), cancelled)
+    _go_on(cancelled)
+    settings = index.settings
+    files = LiveFiles(index.vault, settings.max_note_bytes, settings.followed_links)
+    return packing.pack(found, request, counter, files)
 
 
 def related(
