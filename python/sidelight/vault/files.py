@@ -10,7 +10,7 @@ import os
 import re
 import stat
 from collections.abc import Callable, Collection, Iterator, Sequence
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 
 from sidelight.config import Settings
 from sidelight.errors import AccessError, NotFoundError
@@ -165,21 +165,42 @@ def read_note_bytes(
     """
     full = inside(vault, path, followed_links)
     try:
-        status = os.stat(full)
+        file = os.open(full, _READING)
+    except (FileNotFoundError, NotADirectoryError) as error:
+        raise NotFoundError(f"There is no file {path} in the vault.") from error
+    try:
+        status = os.fstat(file)
         if not stat.S_ISREG(status.st_mode):
             raise _refusal()
         if status.st_size > limit:
             raise AccessError(
                 f"{path} is larger than {limit} bytes.", "Raise max_note_bytes to index it."
             )
-        with open(full, "rb", buffering=0) as file:
-            # Not `limit` at once: Python would set aside that much memory for every file.
-            data = wanted = file.read(min(limit, status.st_size + 1))
-            while len(data) > status.st_size and wanted:  # it has grown since
-                data += (wanted := file.read(min(limit - len(data), _GROWTH)))
-            return data
-    except (FileNotFoundError, NotADirectoryError) as error:
-        raise NotFoundError(f"There is no file {path} in the vault.") from error
+        return _read(file, status.st_size, limit)
+    finally:
+        os.close(file)
+
+
+# A FIFO is not waited for (it is refused once open); Windows has neither FIFOs nor these flags.
+_READING = (
+    os.O_RDONLY
+    | getattr(os, "O_NONBLOCK", 0)
+    | getattr(os, "O_CLOEXEC", 0)
+    | getattr(os, "O_BINARY", 0)
+)
+
+
+def _read(file: int, expected: int, limit: int) -> bytes:
+    """All of an open file, also if it grows meanwhile; at most `limit` bytes."""
+    data = os.read(file, min(limit, expected + 1))
+    if len(data) == expected:  # one byte was left to ask for: this is all
+        return data
+    parts, total = [data], len(data)
+    while data and total < limit:
+        data = os.read(file, min(limit - total, 1 << 20))
+        parts.append(data)
+        total += len(data)
+    return b"".join(parts)
 
 
 def inside(vault: Path, path: str, followed_links: Collection[str] = ()) -> str:
@@ -188,13 +209,13 @@ def inside(vault: Path, path: str, followed_links: Collection[str] = ()) -> str:
     Raises:
         AccessError: it is absolute, has `..`, or leads outside through a symlink.
     """
-    parts = PurePosixPath(path).parts
+    parts = [part for part in path.split("/") if part not in ("", ".")]
     windows = os.name == "nt"
     if not parts or path.startswith("/") or ".." in parts or "\0" in path:
         raise _refusal()
     if windows and ("\\" in path or ":" in path):
         raise _refusal()
-    if not windows and not _passes_link(os.fspath(vault), parts):
+    if not windows and not _through_link(vault, parts):
         return os.path.join(vault, *parts)
     base = os.path.realpath(vault)
     full = os.path.join(base, *parts)
@@ -210,15 +231,16 @@ def inside(vault: Path, path: str, followed_links: Collection[str] = ()) -> str:
     raise _refusal()
 
 
-def _passes_link(place: str, parts: Sequence[str]) -> bool:
-    """Whether a name on the way down from the vault is a link, or cannot be looked at."""
+def _through_link(vault: Path, parts: Sequence[str]) -> bool:
+    """True if a symlink stands on the way from the vault down; asks once a part, no more."""
+    place = str(vault)
     for part in parts:
         place = f"{place}/{part}"
         try:
             if stat.S_ISLNK(os.lstat(place).st_mode):
                 return True
         except OSError:
-            return True
+            return False  # opening it says what is wrong
     return False
 
 

@@ -90,7 +90,7 @@ def frontmatter_aliases(data: Mapping[str, Any] | None) -> tuple[str, ...]:
 
 def _values(data: Mapping[str, Any] | None, key: str) -> Iterator[Any]:
     for name, value in (data or {}).items():
-        if name.lower() == key:
+        if len(name) == len(key) and name.lower() == key:
             yield value
 
 

@@ -69,13 +69,13 @@ def links_in(stretch: Stretch) -> list[tuple[_Place, Link]]:
         before = data[start - 1] if start else 0
         if before == _BACKSLASH and _escaped(data, start):
             continue
-        source = match.group().decode()
-        inner = source[2:-2]
+        inner = match.group(1).decode()
         if structure.tables and "|" in inner.replace("\\|", "") and structure.in_table(start):
             continue  # the bar ends the cell
         embed = before == _EXCLAMATION and not _escaped(data, start - 1)
         line = stretch.line_of(start)
-        link = wikilink("!" + source if embed else source, inner, embed=embed, line=line)
+        source = f"![[{inner}]]" if embed else f"[[{inner}]]"
+        link = wikilink(source, inner, embed=embed, line=line)
         if link is not None:
             read_to = match.end()
             spans.append((start, read_to))

@@ -43,6 +43,8 @@ _KINDS = {
     "Rule": BlockKind.THEMATIC_BREAK,
     "FootnoteDefinition": BlockKind.FOOTNOTE_DEFINITION,
 }
+# What Markdown takes for one kind of block may be another to Obsidian.
+_SEVERAL = (BlockKind.HTML, BlockKind.BLOCKQUOTE)
 _CALLOUT = re.compile(r"[ \t]*>[ \t]*\[![^\]]+\]")
 _ATX = re.compile(r"[ \t]*#{1,6}(?:[ \t]+|$)")
 _FENCE = re.compile(r"[ \t>]*(?:[-*+] +|\d+[.)] +)*(`{3,}|~{3,})")
@@ -161,7 +163,7 @@ class _Body:
         path: list[tuple[int, str]] = []  # level and text
         texts: tuple[str, ...] = ()
         covered = 0  # body lines already in a block
-        lines, data = self.stretch.lines, self.stretch.data
+        lines, data, regions = self.stretch.lines, self.stretch.data, self.regions
         at = first = 0
         for name, start, end in self.stretch.structure.roots:
             first += data.count(b"\n", at, start)
@@ -171,9 +173,11 @@ class _Body:
                 last -= 1
             if first > covered:
                 self._read_gap(covered, first, texts)
-            kind = self._kind(name, first)
-            if first in self.regions:
-                last = max(last, self.regions[first].last)
+            kind = _KINDS[name]
+            if kind in _SEVERAL:
+                kind = self._kind(kind, first)
+            if regions and first in regions:
+                last = max(last, regions[first].last)
             if kind is BlockKind.HEADING:
                 heading = self._heading(self.stretch.structure.headings[start], first, last)
                 self.headings.append(heading)
@@ -185,7 +189,7 @@ class _Body:
                 self._check_fence(first, last)
             self._add(kind, first, last, texts)
             covered = last + 1
-        self._read_gap(covered, len(self.stretch.lines), texts)
+        self._read_gap(covered, len(lines), texts)
 
     def _add(self, kind: BlockKind, first: int, last: int, path: tuple[str, ...]) -> None:
         self.blocks.append(Block(kind, self.first_line + first, self.first_line + last, path))
@@ -204,13 +208,11 @@ class _Body:
             self._add(BlockKind.PARAGRAPH, at, last, path)
             at = last + 1
 
-    def _kind(self, name: str, first: int) -> BlockKind:
-        kind = _KINDS[name]
-        if kind is BlockKind.HTML and first in self.regions:
-            return self.regions[first].kind
-        if kind is BlockKind.BLOCKQUOTE and _CALLOUT.match(self.stretch.lines[first]):
-            return BlockKind.CALLOUT
-        return kind
+    def _kind(self, kind: BlockKind, first: int) -> BlockKind:
+        if kind is BlockKind.HTML:
+            region = self.regions.get(first)
+            return kind if region is None else region.kind
+        return BlockKind.CALLOUT if _CALLOUT.match(self.stretch.lines[first]) else kind
 
     def _heading(self, level: int, first: int, last: int) -> Heading:
         lines = self.stretch.lines

@@ -13,54 +13,58 @@ from collections.abc import Sequence
 from sidelight.vault.yaml_block import YamlBlock, core_value
 
 # A plain scalar that YAML cannot take for anything else: no comment, no mapping inside.
-_PLAIN = r"[\w/\u0080-\U0010ffff](?:[^#:\t]|:(?=[^ ]))*(?<! )"
+_PLAIN = r"[\w/\u0080-\U0010ffff](?:[^#:\t ]++|:(?=[^ ])| ++(?=[^ ]))*+"
 _QUOTED = r"\"[^\"\\]*\"|'[^']*'"
-_VALUE = rf"(?:(?P<plain>{_PLAIN})|(?P<quoted>{_QUOTED}))"
-_KEY = r"(?P<key>[^\W\d](?:[\w.\-]| (?=\w))*):"
-_ENTRY = re.compile(rf"{_KEY}(?: +(?:{_VALUE}|(?P<none>\[\])))? *")
-_ITEM = re.compile(rf"(?P<indent> *)- +{_VALUE} *")
+_VALUE = rf"(?:({_PLAIN})|({_QUOTED}))"
+_KEY = r"([^\W\d](?:[\w.\-]| (?=\w))*):"
+# Groups: key, plain, quoted, empty list; and indentation, plain, quoted.
+_ENTRY = re.compile(rf"{_KEY}(?: +(?:{_VALUE}|(\[\])))? *")
+_ITEM = re.compile(rf"( *)- +{_VALUE} *")
 _MAX_LINE = 1_000  # libyaml refuses longer keys
 
 
 def read_plain(lines: Sequence[str]) -> YamlBlock | None:
     """The entries of a simple block, or None where a full parser must look."""
+    text = "".join(lines)
+    if not text.isprintable() or (len(text) > _MAX_LINE and len(max(lines, key=len)) > _MAX_LINE):
+        return None
     block = YamlBlock()
     data, spans = block.data, block.spans
     items: list[object] | None = None  # of the list that may go on
     key, indent = "", ""
     for number, line in enumerate(lines):
-        if not line:
-            continue
-        if len(line) > _MAX_LINE or not line.isprintable():
-            return None
         match = _ENTRY.fullmatch(line)
         if match:
-            key, plain, quoted, none = match.group("key", "plain", "quoted", "none")
+            key, plain, quoted, none = match.groups()
             if key in data:
                 return None
-            empty = plain is None and quoted is None and none is None
-            items = [] if empty else None
-            data[key] = [] if none else _scalar(block, plain, quoted, number)
+            items = None
+            if plain is not None:
+                data[key] = core_value(plain)
+            elif quoted is not None:
+                data[key] = _unquoted(block, quoted, number)
+            elif none is not None:
+                data[key] = []
+            else:
+                data[key], items = None, []
             spans.append((number, number))
+            continue
+        if not line:
             continue
         match = _ITEM.fullmatch(line) if items is not None else None
         if match is None or items is None:
             return None
-        margin, plain, quoted = match.group("indent", "plain", "quoted")
+        margin, plain, quoted = match.groups()
         if not items:
             data[key], indent = items, margin
         elif margin != indent:
             return None
-        items.append(_scalar(block, plain, quoted, number))
+        items.append(_unquoted(block, quoted, number) if plain is None else core_value(plain))
         spans[-1] = (spans[-1][0], number)
     return block
 
 
-def _scalar(block: YamlBlock, plain: str | None, quoted: str | None, number: int) -> object:
-    if plain is not None:
-        return core_value(plain)
-    if quoted is None:
-        return None
+def _unquoted(block: YamlBlock, quoted: str, number: int) -> str:
     text = quoted[1:-1]
     if text.startswith("[["):
         block.bracketed.append((text, number))

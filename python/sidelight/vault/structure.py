@@ -68,23 +68,23 @@ def read_structure(text: str, data: bytes) -> Structure:
 def _read(text: str, data: bytes) -> Structure:
     found = Structure()
     root_end = 0
-    opaque, nodes = found.opaque, found.nodes
+    roots, opaque, nodes = found.roots, found.opaque, found.nodes
     events: Any = _MARKDOWN.events_with_range(text, merge_text=True)
     for event, span in events:  # tens of thousands a megabyte: the order of tests matters
         if event.__class__ is str:
             if event == "Rule" and span["start"] >= root_end:
                 root_end = span["end"]
-                found.roots.append(("Rule", span["start"], root_end))
+                roots.append(("Rule", span["start"], root_end))
             continue
         if "Text" in event or "End" in event:
             continue
         tag = event.get("Start")
-        start, end = span["start"], span["end"]
         if tag is None:
-            # Obsidian: a dollar followed by a digit closes no formula.
-            closed = "InlineMath" not in event or not data[end : end + 1].isdigit()
-            if closed and not _OPAQUE.isdisjoint(event):
-                opaque.append((start, end))
+            if not _OPAQUE.isdisjoint(event):
+                start, end = span["start"], span["end"]
+                # Obsidian: a dollar followed by a digit closes no formula.
+                if "InlineMath" not in event or not data[end : end + 1].isdigit():
+                    opaque.append((start, end))
             continue
         if tag.__class__ is str:
             name = tag
@@ -92,14 +92,15 @@ def _read(text: str, data: bytes) -> Structure:
             (name,) = tag
         if name in _INLINE:
             if name == "Link" or name == "Image":
-                _add_link(found, tag[name], name, start, end)
+                _add_link(found, tag[name], name, span["start"], span["end"])
             continue
+        start, end = span["start"], span["end"]
         while data[start] <= 32 and start + 1 < end:  # a nested item begins at its indentation
             start += 1
         nodes.append((name, start, end))
         if start >= root_end:
             root_end = end
-            found.roots.append((name, start, end))
+            roots.append((name, start, end))
             if name == "Heading":
                 found.headings[start] = int(tag["Heading"]["level"][1])
         if name == "CodeBlock" or name == "HtmlBlock":

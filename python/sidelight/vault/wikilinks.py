@@ -22,9 +22,9 @@ ASSET_EXTENSIONS = frozenset(
 )
 
 # Ends at the first "]]", holds no "[[" (nested brackets give the inner link) and no line ending.
-_INNER = r"((?:[^\[\]\n\r]|\[(?!\[)|\](?!\]))++)"
-WIKILINK_BYTES = re.compile((r"\[\[(?!\[)" + _INNER + r"\]\]").encode())
-WIKILINK = re.compile(r"\[\[(?!\[)" + _INNER + r"\]\]")
+_WIKILINK = r"\[\[(?!\[|\]\])([^\[\]\n\r]*+(?:(?:\[(?!\[)|\](?!\]))[^\[\]\n\r]*+)*+)\]\]"
+WIKILINK_BYTES = re.compile(_WIKILINK.encode())
+WIKILINK = re.compile(_WIKILINK)
 
 # Longer labels are not parsed, only cut at the last "](".
 _LONG_LABEL = 2_000
