@@ -272,6 +272,6 @@ def _numbered(path: str, drafts: Sequence[_Draft]) -> list[Chunk]:
 
 
 def _chunk_id(path: str, draft: _Draft, ordinal: int, text_hash: bytes) -> str:
-    place = "\0".join((path, draft.kind.value, *draft.heading_path, "", str(ordinal)))
+    place = "\0".join((path, draft.kind, *draft.heading_path, "", str(ordinal)))
     data = place.encode("utf-8", "surrogatepass") + text_hash
     return hashlib.sha256(data).hexdigest()[:32]
