@@ -197,7 +197,7 @@ def _read(file: int, expected: int, limit: int) -> bytes:
         return data
     parts, total = [data], len(data)
     while data and total < limit:
-        data = os.read(file, min(limit - total, 1 << 20))
+        data = os.read(file, min(limit - total, _GROWTH))
         parts.append(data)
         total += len(data)
     return b"".join(parts)
