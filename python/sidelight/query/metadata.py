@@ -7,7 +7,9 @@ text of notes.
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from heapq import nsmallest
 from itertools import islice
 
 from sidelight.language.folding import fold, fold_case
@@ -87,7 +89,7 @@ class MetadataIndex:
                 field = entry.note.fields[index]
                 score = self._score(entry.labels[index], field, asked, held, mass, query)
                 best[path].append((score, field))
-            return _hits(best, catalog)[:pool]
+            return _hits(best, catalog, pool)
 
     def _matched(self, query: LexicalQuery) -> dict[tuple[str, int], tuple[int, float]]:
         """For each name: how many of its terms the query holds, and the query mass explained."""
@@ -134,17 +136,19 @@ class MetadataIndex:
                     self._postings[term].discard((path, index))
 
 
-def _hits(best: dict[str, list[tuple[float, Field]]], catalog: Catalog) -> list[Hit]:
+def _hits(
+    best: Mapping[str, Sequence[tuple[float, Field]]], catalog: Catalog, pool: int
+) -> list[Hit]:
+    """The best `pool` notes, each at what its best name leads to; a letter matches thousands."""
+    top = {path: max(score for score, _ in fields) for path, fields in best.items()}
     hits = []
-    for path, fields in best.items():
-        fields.sort(key=lambda pair: (-pair[0], pair[1].target, pair[1].label))
-        top, first = fields[0]
+    for path in nsmallest(pool, top, key=lambda path: (-top[path], path)):
+        fields = sorted(best[path], key=lambda pair: (-pair[0], pair[1].target, pair[1].label))
         found = catalog.named(path)
         chunks = found[1] if found else ()
-        if first.target < len(chunks):
-            labels = tuple(_label(f) for score, f in fields if score >= top / 2)
-            hits.append(Hit(chunks[first.target], top, tuple(dict.fromkeys(labels))))
-    hits.sort(key=lambda hit: (-hit.score, hit.chunk.order))
+        if fields[0][1].target < len(chunks):
+            labels = tuple(_label(f) for score, f in fields if score >= top[path] / 2)
+            hits.append(Hit(chunks[fields[0][1].target], top[path], tuple(dict.fromkeys(labels))))
     return hits
 
 

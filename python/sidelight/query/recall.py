@@ -116,7 +116,8 @@ def _shorter(allowed: set[str] | None, catalog: Catalog) -> tuple[set[str] | Non
 
 
 def _ranked(chunks: Sequence[ChunkRow], scores: NDArray[np.float64], pool: int) -> list[Hit]:
-    hits = [Hit(c, float(s)) for c, s in zip(chunks, scores, strict=True) if s > 0]
+    worst = float(np.partition(scores, -pool)[-pool]) if 0 < pool < len(scores) else 0.0
+    hits = [Hit(c, s) for c, s in zip(chunks, scores.tolist(), strict=True) if s > 0 and s >= worst]
     hits.sort(key=lambda hit: (-hit.score, hit.chunk.order))
     return hits[:pool]
 
