@@ -12,7 +12,6 @@ import os
 import socket
 import sys
 import time
-from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
@@ -34,22 +33,6 @@ from sidelight.errors import UsageError
 
 OBSIDIAN = "app://obsidian.md"
 POSIX = pytest.mark.skipif(sys.platform == "win32", reason="needs POSIX file types")
-
-
-@pytest.fixture
-def engine(tmp_path: Path) -> FakeEngine:
-    vault = tmp_path / "vault"
-    vault.mkdir()
-    return FakeEngine(vault)
-
-
-@pytest.fixture
-async def server(engine: FakeEngine) -> AsyncIterator[BridgeServer]:
-    bridge = BridgeServer(engine)
-    await bridge.start()
-    yield bridge
-    engine.release.set()
-    await bridge.stop()
 
 
 def upgraded(server: BridgeServer, **headers: str | None) -> int:

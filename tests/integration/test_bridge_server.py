@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,22 +13,6 @@ from sidelight.bridge import server as server_module
 from sidelight.bridge.protocol import CloseCode, ErrorNumber
 from sidelight.bridge.server import BridgeServer
 from sidelight.types import Progress
-
-
-@pytest.fixture
-def engine(tmp_path: Path) -> FakeEngine:
-    vault = tmp_path / "vault"
-    vault.mkdir()
-    return FakeEngine(vault)
-
-
-@pytest.fixture
-async def server(engine: FakeEngine) -> AsyncIterator[BridgeServer]:
-    bridge = BridgeServer(engine)
-    await bridge.start()
-    yield bridge
-    engine.release.set()
-    await bridge.stop()
 
 
 async def test_health_tells_name_and_protocol_and_nothing_else(server: BridgeServer) -> None:
