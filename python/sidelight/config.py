@@ -23,6 +23,7 @@ from typing import Any
 import platformdirs
 
 from sidelight.errors import SettingsError, UsageError, VaultError
+from sidelight.source_settings import SourceSettings, as_given, sources_from
 
 APP = "sidelight"
 PROTOCOL = 1
@@ -60,6 +61,9 @@ class Settings:
     debounce_ms: int = 200
     debounce_ceiling_ms: int = 800
     poll_seconds: int = 30  # where the system cannot watch
+    # other knowledge bases that are asked besides the vault
+    sources: tuple[SourceSettings, ...] = ()
+    keep_feedback: bool = True  # what was helpful and what found nothing, in a local log
 
 
 def settings_from(values: Mapping[str, Any], base: Settings | None = None) -> Settings:
@@ -102,6 +106,8 @@ _RANGES: dict[str, tuple[float, float]] = {
 
 
 def _checked(name: str, value: Any, default: Any) -> Any:
+    if name == "sources":
+        return sources_from(value)
     if isinstance(default, tuple):
         if not isinstance(value, list | tuple) or not all(isinstance(v, str) for v in value):
             raise UsageError(f"Setting '{name}' must be a list of strings.")
@@ -132,6 +138,8 @@ class Places:
     data: Path  # the index; can be thrown away at any moment
     settings: Path  # the user's own choices
     calibration: Path  # survives a rebuild
+    feedback: Path  # what was helpful; survives a rebuild, too
+    source_health: Path  # how the other knowledge bases answered so far
     discovery: Path
     log: Path
 
@@ -172,6 +180,8 @@ def places_for(vault: Path, data_dir: str | os.PathLike[str] | None = None) -> P
         data=data,
         settings=config / f"{key}.json",
         calibration=config / f"{key}.calibration.json",
+        feedback=config / f"{key}.feedback.jsonl",
+        source_health=config / f"{key}.sources.json",
         discovery=runtime_dir() / f"{key}.json",
         log=platformdirs.user_log_path(APP, False) / f"{key}.log",
     )
@@ -243,6 +253,8 @@ def save_settings(places: Places, settings: Settings) -> None:
     """Writes what differs from the defaults, atomically."""
     default = asdict(Settings())
     changed = {k: v for k, v in asdict(settings).items() if v != default[k]}
+    if settings.sources:
+        changed["sources"] = [as_given(source) for source in settings.sources]
     write_private(places.settings, json.dumps(changed, ensure_ascii=False, indent=2) + "\n")
 
 

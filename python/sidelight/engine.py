@@ -29,6 +29,7 @@ from sidelight.models.tokens import token_counter
 from sidelight.query import lookup, notes, pipeline
 from sidelight.query.gate import Gate
 from sidelight.query.index import Index
+from sidelight.query.lexical import LexicalQuery
 from sidelight.query.metadata import MetadataIndex
 from sidelight.query.whole import WholeVault, whole_vault
 from sidelight.store.catalog import Catalog
@@ -254,6 +255,16 @@ class Engine:
         """Passages of other notes about what this note or section is about."""
         return pipeline.related(self._index(), path, line, limit, cancelled)
 
+    def weigh(self, text: str, typing: bool = False) -> LexicalQuery:
+        """The terms of a text with what each is worth by this vault's statistics."""
+        index = self._index()
+        with index.catalog.lock:
+            index.metadata.refresh(index.catalog)
+            return LexicalQuery(
+                index.terms.query_terms(text, typing), index.catalog, self.settings.bm25_k1,
+                self.settings.bm25_b, index.metadata.knows,
+            )  # fmt: skip
+
     def resolve(self, ref: str, buffer: str | None = None) -> tuple[str, Citation]:
         """Where a passage stands now: path and citation, perhaps `unresolvable`.
 
@@ -342,6 +353,11 @@ class Engine:
         """Notes that could not be indexed, by path, each with its reason."""
         indexer = self._indexer
         return coverage.failed_notes(self._catalog, indexer.exclusions, indexer.placeholders)
+
+    @property
+    def terms(self) -> Terms:
+        """How texts are cut into terms, with the user's own words."""
+        return self._terms
 
     @property
     def embedder(self) -> Embedder | None:

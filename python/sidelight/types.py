@@ -315,6 +315,8 @@ class SearchRequest:
     gate: bool = True  # False: ranking is returned even where the gate refuses (evaluation)
     queries: tuple[str, ...] = ()  # sub-queries, asked beside the text (mode coverage)
     per_note: int | None = None  # passages of one note; None: as the settings say
+    sources: tuple[str, ...] | None = None  # knowledge bases to ask; None: the likely ones
+    dig: bool = False  # follow index cards whatever the first results are
 
 
 class Origin(StrEnum):
@@ -377,6 +379,41 @@ class Result:
     citation: Citation
     conflict_of: str | None = None  # the note of which this one is a sync-conflict copy
     queries: tuple[str, ...] = ()  # with sub-queries: those that found it
+    entry: Entry | None = None  # what a source other than a vault says of it
+    via_card: FollowedCard | None = None  # the index card that led here
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A result of another knowledge base, as that one names it."""
+
+    kind: str  # "vault" | "markdown" | "records" | "command"
+    id: str  # of a record; "" for none
+    link: str  # an address; "" for none
+
+
+@dataclass(frozen=True, slots=True)
+class FollowedCard:
+    """An index card that was followed, and what was run for it."""
+
+    ref: str
+    title: str
+    source: str  # that it names
+    arguments: Mapping[str, str]
+    ran: tuple[str, ...]  # program and arguments; () where none was run
+    found: int  # passages that count as evidence
+    problem: str = ""  # why nothing was run
+
+
+@dataclass(frozen=True, slots=True)
+class SourceState:
+    """How one knowledge base took part in an answer."""
+
+    name: str
+    kind: str
+    state: str  # "answered" | "late" | "failed" | "paused" | "not_asked"
+    shown: int  # results in the answer
+    reason: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -432,6 +469,8 @@ class SearchResult:
     timing_ms: Mapping[str, Any]
     trace: Mapping[str, Any] | None = None
     confidence: float = 0.0  # what the gate compared with its threshold
+    sources: tuple[SourceState, ...] = ()  # empty where the vault alone is asked
+    cards: tuple[FollowedCard, ...] = ()  # index cards that were followed
 
 
 # --------------------------------------------------------------------------- packs

@@ -133,7 +133,7 @@ def understand(request: SearchRequest, index: Index) -> Asked:
     Raises:
         UsageError: `filters` holds a name or value that is no filter.
     """
-    parsed = parse_query(" ".join([request.text, *_as_syntax(request.filters)]).strip())
+    parsed = parse_query(" ".join([request.text, *as_syntax(request.filters)]).strip())
     text = parsed.text_for_ranking[:_MOST_TEXT]
     terms = index.terms.query_terms(text, typing=request.typing) if text else []
     lexical = None
@@ -243,7 +243,7 @@ def _middle(chunks: Sequence[ChunkRow], index: Index) -> NDArray[np.float32] | N
     return (middle / norm).astype(np.float32) if norm else None
 
 
-def _as_syntax(filters: Mapping[str, Any]) -> list[str]:
+def as_syntax(filters: Mapping[str, Any]) -> list[str]:
     """Filters given apart from the text, in the words of the query syntax."""
     written = []
     for name, value in filters.items():

@@ -1,0 +1,67 @@
+"""Does a passage of another source count as evidence? Its own floor, and the query's filter.
+
+A passage counts if it holds enough of the query; one of another vault, if that vault's own
+evidence says so, which includes meaning. A filter of the query is put to the passage's own
+text and place. Pure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date
+from typing import Any
+
+from sidelight.query.conditions import Filter, matches
+from sidelight.sources.asking import Found
+from sidelight.sources.scoring import Measured
+from sidelight.vault.lines import split_lines
+
+# Of another vault's results: what its evidence must reach, the plain gate's "balanced" threshold.
+VAULT_EVIDENCE = 0.45
+
+
+def passes(found: Found, measured: Measured, wanted: Filter | None, floor: float) -> bool:
+    """Whether a passage is shown."""
+    if found.inner is not None:  # it knows the query's syntax, and its gate has let this pass
+        return floor == 0.0 or found.inner.evidence >= VAULT_EVIDENCE or measured.coverage >= floor
+    if measured.coverage < floor:
+        return False
+    return wanted is None or matches(wanted, _View(found))
+
+
+def evidence(found: Found, measured: Measured) -> float:
+    """How sure it is that a passage answers, 0..1."""
+    return found.inner.evidence if found.inner is not None else measured.evidence
+
+
+@dataclass(frozen=True, slots=True)
+class _View:
+    """A passage as a filter sees a note: it has text and a place, no tags and no date."""
+
+    found: Found
+
+    @property
+    def path(self) -> str:
+        return self.found.path
+
+    @property
+    def tags(self) -> Collection[str]:
+        return ()
+
+    @property
+    def properties(self) -> Mapping[str, Any]:
+        return {}
+
+    @property
+    def date(self) -> date | None:
+        return None
+
+    def text(self) -> str:
+        return f"{self.found.title}\n{self.found.text}"
+
+    def lines(self) -> Sequence[str]:
+        return split_lines(self.text())
+
+    def sections(self) -> Iterable[str]:
+        return (self.text(),)
