@@ -33,6 +33,7 @@ sys.path.insert(0, str(ROOT / "python"))
 from sidelight.bridge import protocol
 from sidelight.bridge.protocol import Length, Range, Shape, Spelled
 from sidelight.config import PROTOCOL, Settings
+from sidelight.source_settings import SourceSettings
 
 TYPESCRIPT = ROOT / "obsidian-plugin" / "src" / "bridge" / "protocol.ts"
 PAGE = ROOT / "docs" / "protocol.md"
@@ -158,10 +159,18 @@ def interface(message: type) -> str:
 
 
 def settings_interface() -> str:
-    """The settings, from the dataclass that holds them."""
-    hints = get_type_hints(Settings)
-    body = "".join(f"  {name}: {spell(hint)};\n" for name, hint in hints.items())
-    return f"/** {summary(Settings)} */\nexport interface Settings {{\n{body}}}\n"
+    """The settings, from the dataclasses that hold them."""
+    needed = ("name", "kind")  # of a source; the rest stands only where it is set
+    parts = []
+    for held in (SourceSettings, Settings):
+        hints = get_type_hints(held)
+        body = "".join(
+            f"  {name}{'?' if held is SourceSettings and name not in needed else ''}: "
+            f"{spell(hint)};\n"
+            for name, hint in hints.items()
+        )
+        parts.append(f"/** {summary(held)} */\nexport interface {held.__name__} {{\n{body}}}\n")
+    return "\n".join(parts)
 
 
 def method_map() -> str:

@@ -20,6 +20,8 @@ from sidelight.config import Places, load_settings, open_vault, places_for
 from sidelight.doctor import diagnose
 from sidelight.engine import Engine
 from sidelight.errors import BridgeError
+from sidelight.sources.checking import findings
+from sidelight.sources.federation import Federation
 
 log = logging.getLogger(__name__)
 
@@ -65,27 +67,36 @@ def serve(options: ServeOptions, announce: Callable[[Places, int], None]) -> Non
         models_later=True,
         settings=load_settings(places),
     )
+    sources = Federation(engine)
     try:
-        asyncio.run(_run(engine, options, announce))
+        asyncio.run(_run(engine, sources, options, announce))
     finally:
+        sources.close()
         engine.close()
 
 
 async def _run(
-    engine: Engine, options: ServeOptions, announce: Callable[[Places, int], None]
+    engine: Engine,
+    sources: Federation,
+    options: ServeOptions,
+    announce: Callable[[Places, int], None],
 ) -> None:
     server = BridgeServer(
         engine,
         port=options.port,
         allow_origins=options.allow_origins,
         exit_with_clients=options.exit_with_clients,
-        doctor=lambda: diagnose(
-            engine.vault,
-            data_dir=options.data_dir,
-            index=engine,
-            embedder=engine.embedder,
-            allowed_origins=options.allow_origins,
-        ),
+        doctor=lambda: [
+            *diagnose(
+                engine.vault,
+                data_dir=options.data_dir,
+                index=engine,
+                embedder=engine.embedder,
+                allowed_origins=options.allow_origins,
+            ),
+            *findings(sources.check()),
+        ],
+        sources=sources,
     )
     port = await server.start()
     leave = asyncio.Event()

@@ -585,6 +585,24 @@ class Finding:
 
 
 @dataclass(frozen=True, slots=True)
+class SourceReport:
+    """How another knowledge base is and has been; moments are seconds since 1970."""
+
+    name: str
+    kind: str
+    description: str
+    place: str  # its folder, file or program
+    reachable: bool | None  # None: never asked
+    last_success: float | None
+    typical_ms: float | None  # median of its last answers
+    error_rate: float | None  # of the last asks, 0..1
+    paused_s: float  # seconds for which it is still left alone
+    reason: str = ""  # why it failed
+    remedy: str = ""
+    dead_cards: tuple[str, ...] = ()  # titles of index cards that lead nowhere
+
+
+@dataclass(frozen=True, slots=True)
 class ResolvedLink:
     """A link with where it leads."""
 

@@ -13,6 +13,7 @@ export const MAX_IN_FLIGHT = 8;
 export const MAX_BULK_IN_FLIGHT = 2;
 export const MAX_QUEUED = 256;
 export const MAX_CHANGED_PATHS = 1000;
+export const MAX_NAMED_SOURCES = 100;
 export const HELLO_TIMEOUT_MS = 5000;
 
 /** The `code` of a JSON-RPC error object. */
@@ -50,6 +51,24 @@ export const CloseCode = {
   TOO_SLOW: 4429,
 } as const;
 
+/** One knowledge base; which fields count depends on `kind`. */
+export interface SourceSettings {
+  name: string;
+  kind: string;
+  description?: string;
+  timeout_s?: number;
+  path?: string;
+  data_dir?: string;
+  table?: string;
+  title_column?: string;
+  text_columns?: string[];
+  id_column?: string;
+  link_column?: string;
+  encoding?: string;
+  command?: string[];
+  input?: string;
+}
+
 /** What a user can set, with defaults; units stand in the names. */
 export interface Settings {
   excluded: string[];
@@ -75,6 +94,8 @@ export interface Settings {
   debounce_ms: number;
   debounce_ceiling_ms: number;
   poll_seconds: number;
+  sources: SourceSettings[];
+  keep_feedback: boolean;
 }
 
 /** `data` of every error: what programs match on and people can do. */
@@ -155,6 +176,42 @@ export interface Citation {
   file_hash: string | null;
 }
 
+/** What another knowledge base says of a result. */
+export interface Entry {
+  /** "vault", "markdown", "records" or "command". */
+  kind: string;
+  /** Of a record; empty for none. */
+  id: string;
+  /** An address; empty for none. Never open it without asking. */
+  link: string;
+}
+
+/** An index card that was followed, and what was run for it. */
+export interface FollowedCard {
+  /** Of the card. */
+  ref: string;
+  title: string;
+  /** That the card names. */
+  source: string;
+  arguments: Record<string, string>;
+  /** Program and arguments; empty where none was run. */
+  ran: string[];
+  /** Passages that count as evidence. */
+  found: number;
+  /** Why nothing was found; may be empty. */
+  problem: string;
+}
+
+/** How one knowledge base took part. */
+export interface SourceState {
+  name: string;
+  kind: string;
+  state: "answered" | "late" | "failed" | "paused" | "not_asked";
+  /** Its results in this answer. */
+  shown: number;
+  reason: string;
+}
+
 /** One cited passage. */
 export interface Result {
   /** From 1; direct results first, then linked ones. */
@@ -182,6 +239,10 @@ export interface Result {
   conflict_of: string | null;
   /** With sub-queries: those that found it. */
   queries?: string[];
+  /** Of a result that is not from the vault itself. */
+  entry: Entry | null;
+  /** The index card that led here. */
+  via_card: FollowedCard | null;
 }
 
 /** Why an answer is as it is, for people. */
@@ -233,6 +294,10 @@ export interface SearchResult {
   timing_ms: Record<string, number | Record<string, number>>;
   /** With `explain`: every candidate and contribution. */
   trace: Record<string, unknown> | null;
+  /** Empty where the vault alone was asked. */
+  sources: SourceState[];
+  /** Index cards that were followed. */
+  cards: FollowedCard[];
 }
 
 /** How far a long job is. */
@@ -420,6 +485,12 @@ export interface PackResult {
   degraded: Degraded[];
   index: IndexState;
   timing_ms: Record<string, number | Record<string, number>>;
+  /** Knowledge bases to ask, by name; `vault` is the vault itself, an empty list means it alone. Without it: all, or the ten likeliest. */
+  sources?: string[];
+  /** Follow index cards whatever the first results are. */
+  dig?: boolean;
+  /** A name for `query/more`: then the first answer waits for no other source. Of a WebSocket only. */
+  stream?: string;
 }
 
 /** The active note, or the section around a line of it. */
@@ -448,6 +519,67 @@ export interface ResolveResult {
   text: string;
   /** The rule that decided, in words. */
   why: string;
+  /** Full path of the file, of a passage that is not in the vault itself. */
+  location: string | null;
+}
+
+/** A fuller answer to a search that named a stream; it takes the place of the one before. */
+export interface MoreParams {
+  stream: string;
+  result: SearchResult;
+  /** Nothing more will come. */
+  done: boolean;
+}
+
+/** How another knowledge base is and has been; moments are seconds since 1970. */
+export interface SourceReport {
+  name: string;
+  kind: string;
+  description: string;
+  /** Its folder, file or program. */
+  place: string;
+  /** null: never asked. */
+  reachable: boolean | null;
+  last_success: number | null;
+  /** Median of its last answers. */
+  typical_ms: number | null;
+  /** Of the last asks, 0 to 1. */
+  error_rate: number | null;
+  /** Seconds for which it is still left alone after failures. */
+  paused_s: number;
+  /** Why it failed. */
+  reason: string;
+  remedy: string;
+  /** Titles of index cards that lead nowhere. */
+  dead_cards: string[];
+}
+
+/** The other knowledge bases, in the order of the settings. */
+export interface SourcesResult {
+  sources: SourceReport[];
+}
+
+/** What a person says of one result; kept in a local log. */
+export interface FeedbackParams {
+  /** As it was asked. */
+  query: string;
+  /** Opaque reference of a passage, from a result. */
+  ref: string;
+  verdict: "helpful" | "unhelpful" | "withdrawn";
+  /** Of the result. */
+  source?: string;
+  path?: string;
+  title?: string;
+  rank?: number;
+  /** Its ranks in the channels. */
+  channels?: Record<string, unknown>;
+  /** Of the index. */
+  snapshot?: string;
+}
+
+/** Whether it was kept: the settings may forbid it. */
+export interface FeedbackResult {
+  kept: boolean;
 }
 
 /** A passage. */
@@ -640,6 +772,12 @@ export interface Methods {
   "citation/resolve": { params: ResolveParams; result: ResolveResult };
   /** A passage as it was indexed, for a diff. */
   "citation/indexed": { params: RefParams; result: IndexedPassage };
+  /** Other knowledge bases; asks none. */
+  "sources/list": { params: NoParams; result: SourcesResult };
+  /** Looks whether each can be asked. */
+  "sources/check": { params: NoParams; result: SourcesResult };
+  /** Keeps whether a result was helpful, in a local log. */
+  "feedback/record": { params: FeedbackParams; result: FeedbackResult };
   /** A note's text from disk. */
   "note/read": { params: ReadParams; result: ReadResult };
   /** A note's links, resolved. */
@@ -676,4 +814,6 @@ export interface ServerNotifications {
   "index/progress": Progress;
   /** Which notes changed. */
   "index/changed": ChangedParams;
+  /** A fuller answer to a search with a stream. */
+  "query/more": MoreParams;
 }

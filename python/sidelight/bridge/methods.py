@@ -14,7 +14,7 @@ from sidelight.bridge import protocol, wire
 from sidelight.bridge.discovery import installed_version
 from sidelight.bridge.dispatch import Method, SessionRefusedError
 from sidelight.bridge.door import Door
-from sidelight.bridge.needs import EngineLike
+from sidelight.bridge.needs import EngineLike, SourcesLike
 from sidelight.bridge.protocol import METHODS, NOTIFICATIONS, CloseCode
 from sidelight.bridge.session import Call
 from sidelight.config import PROTOCOL, Settings
@@ -35,11 +35,18 @@ class Methods:
         door: checks the token of `session/hello`.
         doctor: the checks of `sidelight doctor`.
         stop: asks the daemon to leave; called from the event loop.
+        sources: the vault with other knowledge bases; None: the vault alone.
     """
 
     def __init__(
-        self, engine: EngineLike, door: Door, doctor: Doctor, stop: Callable[[], None]
+        self,
+        engine: EngineLike,
+        door: Door,
+        doctor: Doctor,
+        stop: Callable[[], None],
+        sources: SourcesLike | None = None,
     ) -> None:
+        self._sources = sources
         self._engine = engine
         self._door = door
         self._doctor = doctor
@@ -54,6 +61,9 @@ class Methods:
             "query/related": self.related,
             "citation/resolve": self.resolve,
             "citation/indexed": self.indexed,
+            "sources/list": self.list_sources,
+            "sources/check": self.check_sources,
+            "feedback/record": self.record_feedback,
             "note/read": self.read,
             "note/links": self.links,
             "note/grep": self.grep,
@@ -104,8 +114,39 @@ class Methods:
         if "mode" in options:
             options["mode"] = types.Mode(options["mode"])
         options["queries"] = _sub_queries(options.get("queries", []))
-        result = self._engine.search(types.SearchRequest(**options), call.cancelled)
+        if "sources" in options:
+            options["sources"] = tuple(options["sources"])
+        stream, notify = options.pop("stream", None), call.session.notify
+        request = types.SearchRequest(**options)
+        if self._sources is None:
+            return wire.search_result_json(self._engine.search(request, call.cancelled))
+        later = call.session.begin_later()
+
+        def more(result: types.SearchResult, done: bool) -> None:
+            assert notify is not None
+            params = {"stream": stream, "result": wire.search_result_json(result), "done": done}
+            notify("query/more", params)
+
+        result = self._sources.search(
+            request,
+            lambda: call.cancelled() or later.is_set(),
+            more if stream and notify is not None else None,
+        )
         return wire.search_result_json(result)
+
+    def list_sources(self, params: dict[str, Any], call: Call) -> protocol.SourcesResult:
+        """`sources/list`."""
+        reports = self._sources.reports() if self._sources else ()
+        return {"sources": [wire.source_report_json(report) for report in reports]}
+
+    def check_sources(self, params: dict[str, Any], call: Call) -> protocol.SourcesResult:
+        """`sources/check`."""
+        reports = self._sources.check(call.cancelled) if self._sources else ()
+        return {"sources": [wire.source_report_json(report) for report in reports]}
+
+    def record_feedback(self, params: dict[str, Any], call: Call) -> protocol.FeedbackResult:
+        """`feedback/record`."""
+        return {"kept": self._sources.record_feedback(params) if self._sources else False}
 
     def pack(self, params: dict[str, Any], call: Call) -> protocol.PackResult:
         """`query/pack`; a tokenizer is named, never a file of the client's choice."""
@@ -128,14 +169,17 @@ class Methods:
     def resolve(self, params: dict[str, Any], call: Call) -> protocol.ResolveResult:
         """`citation/resolve`."""
         buffer = params.get("buffer")
-        path, citation = self._engine.resolve(
+        asked = self._sources or self._engine
+        path, citation = asked.resolve(
             params["ref"], None if buffer is None else whole_characters(buffer)
         )
+        location = self._sources.location(params["ref"]) if self._sources else None
         return {
             "path": path,
             "citation": wire.citation_json(citation),
             "text": citation.text,
             "why": citation.why,
+            "location": location,
         }
 
     def indexed(self, params: dict[str, Any], call: Call) -> protocol.IndexedPassage:
@@ -183,6 +227,8 @@ class Methods:
 
     def set_settings(self, params: dict[str, Any], call: Call) -> protocol.SetResult:
         """`settings/set`."""
+        if self._sources is not None:
+            self._sources.refuse_missing(params["values"])
         rebuilds = list(self._engine.update_settings(params["values"]))
         return {"settings": wire.settings_json(self._engine.settings), "rebuilds": rebuilds}
 

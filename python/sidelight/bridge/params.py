@@ -72,6 +72,10 @@ def _value(name: str, value: Any, hint: Any) -> Any:
         return _one_of(name, value, arguments)
     if is_typeddict(hint):
         return checked(hint, value)
+    if origin is list:
+        if not isinstance(value, list):
+            raise _wrong(f"Parameter '{name}' must be a list.")
+        return [_value(name, item, arguments[0]) for item in value]
     if origin is dict:
         if isinstance(value, dict):
             return value
@@ -101,9 +105,8 @@ def _bounded(name: str, value: Any, extras: tuple[Any, ...]) -> Any:
         if isinstance(extra, Range) and not extra.low <= value <= extra.high:
             raise _wrong(f"Parameter '{name}' must lie between {extra.low:g} and {extra.high:g}.")
         if isinstance(extra, Length) and not extra.low <= len(value) <= extra.high:
-            raise _wrong(
-                f"Parameter '{name}' must have {extra.low:,} to {extra.high:,} characters."
-            )
+            unit = "items" if isinstance(value, list) else "characters"
+            raise _wrong(f"Parameter '{name}' must have {extra.low:,} to {extra.high:,} {unit}.")
     return value
 
 

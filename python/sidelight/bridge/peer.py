@@ -86,7 +86,10 @@ class Peer:
         self._news = asyncio.Event()
         self._progress: types.Progress | None = None
         self._changed: dict[str, None] = {}
+        self._more: dict[str, Any] = {}  # the newest fuller answer of each stream
         self._ended = False
+        loop = asyncio.get_running_loop()
+        self.session.notify = lambda method, params: post(loop, self._tell_more, method, params)
 
     async def serve(self) -> None:
         """Talks until the connection ends."""
@@ -187,6 +190,10 @@ class Peer:
             self._changed[path] = None
         self._news.set()
 
+    def _tell_more(self, method: str, params: Any) -> None:
+        self._more[params["stream"]] = (method, params)
+        self._news.set()
+
     async def _tell(self) -> None:
         with contextlib.suppress(ConnectionError):
             while True:
@@ -209,4 +216,12 @@ class Peer:
         if self._progress is not None:
             news.append(("index/progress", progress_json(self._progress)))
             self._progress = None
+        news += self._more.values()
+        self._more = {}
         return news
+
+
+def post(loop: asyncio.AbstractEventLoop, call: Callable[..., None], *arguments: Any) -> None:
+    """Calls something in the loop, from any thread."""
+    with contextlib.suppress(RuntimeError):  # the loop has closed: nobody listens any more
+        loop.call_soon_threadsafe(call, *arguments)

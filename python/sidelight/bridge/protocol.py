@@ -36,6 +36,7 @@ MAX_IN_FLIGHT = 8  # requests of one connection that run at the same time
 MAX_BULK_IN_FLIGHT = 2  # of which long ones, so that a query never waits for them
 MAX_QUEUED = 256  # queries, and as many bulk requests, that wait; more are answered BUSY
 MAX_CHANGED_PATHS = 1_000  # of one `index/changed`
+MAX_NAMED_SOURCES = 100  # of one search
 HELLO_TIMEOUT_MS = 5_000  # contract
 
 # --------------------------------------------------------------------------- annotations
@@ -199,6 +200,36 @@ class Citation(TypedDict):
     file_hash: Annotated[str | None, "SHA-256 of the file now."]
 
 
+class Entry(TypedDict):
+    """What another knowledge base says of a result."""
+
+    kind: Annotated[str, '"vault", "markdown", "records" or "command".']
+    id: Annotated[str, "Of a record; empty for none."]
+    link: Annotated[str, "An address; empty for none. Never open it without asking."]
+
+
+class FollowedCard(TypedDict):
+    """An index card that was followed, and what was run for it."""
+
+    ref: Annotated[str, "Of the card."]
+    title: str
+    source: Annotated[str, "That the card names."]
+    arguments: dict[str, str]
+    ran: Annotated[list[str], "Program and arguments; empty where none was run."]
+    found: Annotated[int, "Passages that count as evidence."]
+    problem: Annotated[str, "Why nothing was found; may be empty."]
+
+
+class SourceState(TypedDict):
+    """How one knowledge base took part."""
+
+    name: str
+    kind: str
+    state: Literal["answered", "late", "failed", "paused", "not_asked"]
+    shown: Annotated[int, "Its results in this answer."]
+    reason: str
+
+
 class Result(TypedDict):
     """One cited passage."""
 
@@ -220,6 +251,8 @@ class Result(TypedDict):
     citation: Citation
     conflict_of: Annotated[str | None, "The note of which this one is a sync-conflict copy."]
     queries: NotRequired[Annotated[list[str], "With sub-queries: those that found it."]]
+    entry: Annotated[Entry | None, "Of a result that is not from the vault itself."]
+    via_card: Annotated[FollowedCard | None, "The index card that led here."]
 
 
 class Reason(TypedDict):
@@ -270,6 +303,8 @@ class SearchResult(TypedDict):
     index: IndexState
     timing_ms: dict[str, float | dict[str, float]]
     trace: Annotated[Json | None, "With `explain`: every candidate and contribution."]
+    sources: Annotated[list[SourceState], "Empty where the vault alone was asked."]
+    cards: Annotated[list[FollowedCard], "Index cards that were followed."]
 
 
 class Progress(TypedDict):
@@ -445,6 +480,23 @@ class PackResult(TypedDict):
     degraded: list[Degraded]
     index: IndexState
     timing_ms: dict[str, float | dict[str, float]]
+    sources: NotRequired[
+        Annotated[
+            list[Annotated[str, Length(1, 60)]],
+            "Knowledge bases to ask, by name; `vault` is the vault itself, an empty list means "
+            "it alone. Without it: all, or the ten likeliest.",
+            Length(0, MAX_NAMED_SOURCES),
+        ]
+    ]
+    dig: NotRequired[Annotated[bool, "Follow index cards whatever the first results are."]]
+    stream: NotRequired[
+        Annotated[
+            str,
+            "A name for `query/more`: then the first answer waits for no other source. "
+            "Of a WebSocket only.",
+            Length(1, 64),
+        ]
+    ]
 
 
 class RelatedParams(TypedDict):
@@ -469,6 +521,60 @@ class ResolveResult(TypedDict):
     citation: Citation
     text: Annotated[str, "The passage as it stands now; empty if unresolvable."]
     why: Annotated[str, "The rule that decided, in words."]
+    location: Annotated[
+        str | None, "Full path of the file, of a passage that is not in the vault itself."
+    ]
+
+
+class MoreParams(TypedDict):
+    """A fuller answer to a search that named a stream; it takes the place of the one before."""
+
+    stream: str
+    result: SearchResult
+    done: Annotated[bool, "Nothing more will come."]
+
+
+class SourceReport(TypedDict):
+    """How another knowledge base is and has been; moments are seconds since 1970."""
+
+    name: str
+    kind: str
+    description: str
+    place: Annotated[str, "Its folder, file or program."]
+    reachable: Annotated[bool | None, "null: never asked."]
+    last_success: float | None
+    typical_ms: Annotated[float | None, "Median of its last answers."]
+    error_rate: Annotated[float | None, "Of the last asks, 0 to 1."]
+    paused_s: Annotated[float, "Seconds for which it is still left alone after failures."]
+    reason: Annotated[str, "Why it failed."]
+    remedy: str
+    dead_cards: Annotated[list[str], "Titles of index cards that lead nowhere."]
+
+
+class SourcesResult(TypedDict):
+    """The other knowledge bases, in the order of the settings."""
+
+    sources: list[SourceReport]
+
+
+class FeedbackParams(TypedDict):
+    """What a person says of one result; kept in a local log."""
+
+    query: Annotated[str, "As it was asked.", Length(1, MAX_QUERY_CHARS)]
+    ref: Ref
+    verdict: Literal["helpful", "unhelpful", "withdrawn"]
+    source: NotRequired[Annotated[str, "Of the result.", Length(1, 60)]]
+    path: NotRequired[Annotated[str, Length(0, MAX_PATH_CHARS)]]
+    title: NotRequired[Annotated[str, Length(0, 1_000)]]
+    rank: NotRequired[Annotated[int, Range(0, 10_000)]]
+    channels: NotRequired[Annotated[Json, "Its ranks in the channels."]]
+    snapshot: NotRequired[Annotated[str, "Of the index.", Length(0, 200)]]
+
+
+class FeedbackResult(TypedDict):
+    """Whether it was kept: the settings may forbid it."""
+
+    kept: bool
 
 
 class RefParams(TypedDict):
@@ -689,6 +795,19 @@ METHODS: tuple[MethodSpec, ...] = (
         Lane.QUERY,
         "A passage as it was indexed, for a diff.",
     ),
+    MethodSpec(
+        "sources/list", NoParams, SourcesResult, Lane.QUERY, "Other knowledge bases; asks none."
+    ),
+    MethodSpec(
+        "sources/check", NoParams, SourcesResult, Lane.BULK, "Looks whether each can be asked."
+    ),
+    MethodSpec(
+        "feedback/record",
+        FeedbackParams,
+        FeedbackResult,
+        Lane.QUERY,
+        "Keeps whether a result was helpful, in a local log.",
+    ),
     MethodSpec("note/read", ReadParams, ReadResult, Lane.QUERY, "A note's text from disk."),
     MethodSpec("note/links", LinksParams, LinksResult, Lane.QUERY, "A note's links, resolved."),
     MethodSpec("note/grep", GrepParams, GrepResult, Lane.BULK, "Lines of notes that match."),
@@ -729,6 +848,9 @@ METHODS: tuple[MethodSpec, ...] = (
 NOTIFICATIONS: tuple[MethodSpec, ...] = (
     MethodSpec("index/progress", Progress, None, Lane.LOOP, "How far indexing is."),
     MethodSpec("index/changed", ChangedParams, None, Lane.LOOP, "Which notes changed."),
+    MethodSpec(
+        "query/more", MoreParams, None, Lane.LOOP, "A fuller answer to a search with a stream."
+    ),
 )
 
 

@@ -7,7 +7,6 @@ CORS headers and takes every decision from `door.py`; what messages mean is `dis
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import json
 import logging
 import socket
@@ -24,8 +23,8 @@ from sidelight.bridge.dispatch import Dispatcher
 from sidelight.bridge.door import Door, Refusal, bearer
 from sidelight.bridge.lanes import Lanes
 from sidelight.bridge.methods import Doctor, Methods
-from sidelight.bridge.needs import EngineLike
-from sidelight.bridge.peer import HEARTBEAT_S, SEND_S, Peer
+from sidelight.bridge.needs import EngineLike, SourcesLike
+from sidelight.bridge.peer import HEARTBEAT_S, SEND_S, Peer, post
 from sidelight.bridge.protocol import HEALTH, MAX_FRAME_BYTES, SERVER_NAME
 from sidelight.bridge.session import Session
 from sidelight.errors import BridgeError
@@ -54,6 +53,7 @@ class BridgeServer:
         allow_origins: exact origins besides Obsidian's (development only).
         exit_with_clients: `finished` comes when the last client has gone.
         doctor: the checks of `doctor/run`.
+        sources: the vault with other knowledge bases; None: the vault alone.
 
     Attributes:
         token: what clients must show; new with every instance.
@@ -68,6 +68,7 @@ class BridgeServer:
         allow_origins: Sequence[str] = (),
         exit_with_clients: bool = False,
         doctor: Doctor = tuple,
+        sources: SourcesLike | None = None,
     ) -> None:
         self.token = new_token()
         self.port = port
@@ -75,7 +76,8 @@ class BridgeServer:
         self._engine = engine
         self._exit_with_clients = exit_with_clients
         self._lanes = Lanes()
-        methods = Methods(engine, self._door, doctor, lambda: self._finish("asked to stop"))
+        stop = lambda: self._finish("asked to stop")  # noqa: E731 - an argument with a name
+        methods = Methods(engine, self._door, doctor, stop, sources)
         self._dispatcher = Dispatcher(methods.table(), self._lanes.run)
         self._peers: set[Peer] = set()
         self._runner: web.ServerRunner | None = None
@@ -108,7 +110,7 @@ class BridgeServer:
         for listening in sockets:
             await web.SockSite(self._runner, listening).start()
         self._unsubscribe = self._engine.subscribe(
-            lambda kind, payload: _post(loop, self._publish, kind, payload)
+            lambda kind, payload: post(loop, self._publish, kind, payload)
         )
         if self._exit_with_clients:
             self._leave = loop.call_later(FIRST_CLIENT_S, self._finish, "no client came")
@@ -237,13 +239,6 @@ class BridgeServer:
                 peer.tell_progress(payload)
             elif kind == "changed":
                 peer.tell_changed(payload)
-
-
-def _post(
-    loop: asyncio.AbstractEventLoop, publish: Callable[[str, Any], None], kind: str, payload: Any
-) -> None:
-    with contextlib.suppress(RuntimeError):  # the loop has closed: nobody listens any more
-        loop.call_soon_threadsafe(publish, kind, payload)
 
 
 # --------------------------------------------------------------------------- connections

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+import threading
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import Any
 
 from sidelight.bridge.messages import Id, Request
 from sidelight.bridge.protocol import (
@@ -60,12 +62,15 @@ class Session:
         open: whether it has shown the token.
         refusal: why it may not be opened, where it may not.
         slots: the right to run, for which requests queue.
+        notify: sends a notification, from any thread; None where nothing can be sent unasked.
     """
 
     def __init__(self, kind: str = "w", *, opened: bool = False) -> None:
         self.name = f"{kind}{next(_SERIAL)}"
         self.open = opened
         self.refusal: CloseCode | None = None
+        self.notify: Callable[[str, Any], None] | None = None
+        self._later = threading.Event()  # set: nobody waits for what an answer left open
         self._count = 0
         self._calls: dict[tuple[type, Id], Call] = {}  # those that can be cancelled by id
         self._all: set[Call] = set()
@@ -107,8 +112,15 @@ class Session:
         if call := self._calls.get(_key(request_id)):
             call.cancel()
 
+    def begin_later(self) -> threading.Event:
+        """Ends what the search before left open; the event ends what this one will."""
+        self._later.set()
+        self._later = threading.Event()
+        return self._later
+
     def cancel_all(self) -> None:
         """The client has gone."""
+        self._later.set()
         for call in tuple(self._all):
             call.cancel()
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from sidelight import types
 from sidelight.config import Settings
+from sidelight.source_settings import as_given
 
 if TYPE_CHECKING:
     from sidelight.bridge import protocol
@@ -59,6 +60,17 @@ def search_result_json(result: types.SearchResult) -> protocol.SearchResult:
         "index": index_json(result.index),
         "timing_ms": cast(dict[str, Any], plain(result.timing_ms)),
         "trace": None if result.trace is None else cast(dict[str, Any], plain(result.trace)),
+        "sources": [
+            {
+                "name": s.name,
+                "kind": s.kind,
+                "state": cast(Any, s.state),
+                "shown": s.shown,
+                "reason": s.reason,
+            }
+            for s in result.sources
+        ],
+        "cards": [card_json(card) for card in result.cards],
     }
 
 
@@ -164,6 +176,41 @@ def _result_json(result: types.Result) -> protocol.Result:
         "evidence": float(result.evidence),
         "citation": citation_json(result.citation),
         "conflict_of": result.conflict_of,
+        "entry": None
+        if result.entry is None
+        else {"kind": result.entry.kind, "id": result.entry.id, "link": result.entry.link},
+        "via_card": None if result.via_card is None else card_json(result.via_card),
+    }
+
+
+def card_json(card: types.FollowedCard) -> protocol.FollowedCard:
+    """An index card that was followed."""
+    return {
+        "ref": card.ref,
+        "title": card.title,
+        "source": card.source,
+        "arguments": dict(card.arguments),
+        "ran": list(card.ran),
+        "found": card.found,
+        "problem": card.problem,
+    }
+
+
+def source_report_json(report: types.SourceReport) -> protocol.SourceReport:
+    """How another knowledge base is."""
+    return {
+        "name": report.name,
+        "kind": report.kind,
+        "description": report.description,
+        "place": report.place,
+        "reachable": report.reachable,
+        "last_success": report.last_success,
+        "typical_ms": report.typical_ms,
+        "error_rate": report.error_rate,
+        "paused_s": report.paused_s,
+        "reason": report.reason,
+        "remedy": report.remedy,
+        "dead_cards": list(report.dead_cards),
     }
 
 
@@ -283,7 +330,9 @@ def link_json(resolved: types.ResolvedLink) -> protocol.LinkItem:
 
 def settings_json(settings: Settings) -> dict[str, Any]:
     """Every setting with its value."""
-    return cast(dict[str, Any], plain(asdict(settings)))
+    values = asdict(settings)
+    values["sources"] = [as_given(source) for source in settings.sources]
+    return cast(dict[str, Any], plain(values))
 
 
 def plain(value: Any) -> Any:

@@ -19,12 +19,12 @@ from sidelight.engine import Engine
 from sidelight.errors import CancelledError, NotFoundError, SidelightError, UsageError
 from sidelight.query.asked import as_syntax
 from sidelight.query.parse import parse_query
-from sidelight.source_settings import OWN, SourceSettings, name_key
-from sidelight.sources import deep
-from sidelight.sources.adapters import Adapters
+from sidelight.source_settings import OWN, SourceSettings, name_key, sources_from
+from sidelight.sources import checking, deep
+from sidelight.sources.adapters import Adapters, missing
 from sidelight.sources.answering import Facts, compose
 from sidelight.sources.asking import SourceError
-from sidelight.sources.feedback import FeedbackLog
+from sidelight.sources.feedback import FeedbackLog, Verdict
 from sidelight.sources.finding import find_again, find_place
 from sidelight.sources.health import Health
 from sidelight.sources.refs import is_outside, parse
@@ -37,6 +37,7 @@ from sidelight.types import (
     Result,
     SearchRequest,
     SearchResult,
+    SourceReport,
     SourceState,
 )
 
@@ -236,6 +237,41 @@ class Federation:
             return self.adapters.of(self._source(name), self._engine.terms)
         except SourceError as error:
             raise NotFoundError(error.message, error.remedy) from error
+
+    # ------------------------------------------------------------------ health and feedback
+
+    def reports(self) -> list[SourceReport]:
+        """What is known of each source, without asking any."""
+        return checking.reports(self.sources, self.health)
+
+    def check(self, cancelled: Callable[[], bool] = lambda: False) -> list[SourceReport]:
+        """Looks whether each source could answer; see `checking.check_all`."""
+        return checking.check_all(
+            self.sources, self.adapters, self.health, self._engine.terms, self._engine.vault,
+            cancelled,
+        )  # fmt: skip
+
+    def refuse_missing(self, values: Mapping[str, Any]) -> None:
+        """Refuses a new or changed source whose folder or file is not there.
+
+        Raises:
+            UsageError: by the source's name; also where the description itself is wrong.
+        """
+        for source in sources_from(values["sources"]) if "sources" in values else ():
+            what = missing(source) if source not in self.sources else ""
+            if what:
+                raise UsageError(f"Source '{source.name}': {what}.", "Correct its 'path'.")
+
+    def record_feedback(self, values: Mapping[str, Any]) -> bool:
+        """Keeps what a person said of a result; False where the settings forbid it.
+
+        Raises:
+            UsageError: it is no verdict.
+        """
+        if not self._engine.settings.keep_feedback:
+            return False
+        self.feedback.record(Verdict(**values))
+        return True
 
     # ------------------------------------------------------------------ for one search
 
