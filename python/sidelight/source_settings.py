@@ -1,7 +1,7 @@
 """What is a knowledge base beside the vault? The user's own description of it, checked.
 
-Stands in the settings as `sources`, a list of objects. Reads no disk: whether a folder is
-there is asked when it is searched, checked or newly set (`sources/`).
+Stands in the settings as `sources`, a list of objects. Checking a description reads no disk: whether a folder is
+there is asked when it is searched, checked or newly set (`missing`).
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from typing import Any
 
 from sidelight.errors import UsageError
 
+ASKING = "SIDELIGHT_ASKING"  # environment: keys of the vaults whose search runs this program
 OWN = "vault"  # the name of the vault itself among the sources of a result
 KINDS = ("vault", "markdown", "records", "command")
 INPUTS = ("argument", "json")
@@ -92,6 +93,16 @@ def as_given(source: SourceSettings) -> dict[str, Any]:
         for f in fields(source)
         if f.name in ("name", "kind") or given[f.name] != f.default
     }
+
+
+def missing(source: SourceSettings) -> str:
+    """What a description names that is not there, in words; "" if all is."""
+    if source.kind == "command":
+        return ""
+    place = Path(source.path).expanduser()
+    if source.kind == "records":
+        return "" if place.is_file() else f"there is no file at {place}"
+    return "" if place.is_dir() else f"there is no folder at {place}"
 
 
 def _source(value: Any) -> SourceSettings:

@@ -36,12 +36,12 @@ def test_a_search_result_has_the_keys_of_the_contract_in_their_order() -> None:
     wire = search_result_json(answer("咖啡"))
     assert list(wire) == [
         "status", "code", "reasons", "query", "results", "near_misses", "degraded", "index",
-        "timing_ms", "trace",
+        "timing_ms", "trace", "sources", "cards",
     ]  # fmt: skip
     assert list(wire["results"][0]) == [
         "rank", "ref", "source", "also_in", "path", "title", "heading_path", "text", "snippet",
         "origin", "graph_provenance", "channels", "rrf_score", "rerank_score", "evidence",
-        "citation", "conflict_of",
+        "citation", "conflict_of", "entry", "via_card",
     ]  # fmt: skip
     assert list(wire["results"][0]["citation"]) == [
         "kind", "status", "match", "start_line", "end_line", "columns", "node", "file_hash",

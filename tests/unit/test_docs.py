@@ -7,8 +7,10 @@ import re
 from collections.abc import Iterator
 from dataclasses import fields
 from pathlib import Path
+from typing import Any
 from urllib.parse import unquote
 
+import click
 import platformdirs.macos
 import platformdirs.unix
 import pytest
@@ -205,10 +207,14 @@ def test_commands_in_the_pages_exist() -> None:
     for page in PAGES:
         spans = [*inline_code(page.read_text("utf-8")), *code_lines(page.read_text("utf-8"))]
         for words in (span.split() for span in spans if re.match(r"sidelight [a-z]", span)):
-            command = commands.commands.get(words[1])
+            command: Any = commands.commands.get(words[1])
             assert command is not None, words
+            if isinstance(command, click.Group) and len(words) > 2:
+                command = command.commands.get(words[2])
+                assert command is not None, words
             options = {name for parameter in command.params for name in parameter.opts}
-            assert {word for word in words if word.startswith("--")} <= {*options, "--help"}, words
+            own = words[: words.index("--")] if "--" in words else words
+            assert {word for word in own if word.startswith("--")} <= {*options, "--help"}, words
 
 
 def test_quoted_messages_are_those_of_the_program() -> None:

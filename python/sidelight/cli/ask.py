@@ -3,19 +3,29 @@
 from __future__ import annotations
 
 import contextlib
+import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sidelight.bridge import client
 from sidelight.bridge.protocol import MAX_QUERY_CHARS
-from sidelight.config import open_vault, places_for
-from sidelight.errors import SidelightError
+from sidelight.config import (
+    Places,
+    load_settings,
+    open_vault,
+    places_for,
+    save_settings,
+    settings_from,
+)
+from sidelight.errors import SidelightError, UsageError
+from sidelight.source_settings import ASKING, as_given, missing
 from sidelight.types import Finding, Mode, PackRequest, SearchRequest
 
 if TYPE_CHECKING:
     from sidelight.engine import Engine
     from sidelight.query.whole import WholeVault
+    from sidelight.sources.feedback import FeedbackLog
 
 
 def search(vault: Path, data_dir: Path | None, params: dict[str, Any]) -> dict[str, Any]:
@@ -25,16 +35,103 @@ def search(vault: Path, data_dir: Path | None, params: dict[str, Any]) -> dict[s
         SidelightError: no vault, no index, or the daemon's own error.
     """
     places = places_for(open_vault(vault), data_dir)
+    params = {**params, **_not_in_a_circle(places)}
     daemon = client.connect(places)
     if daemon is not None:
-        params = {**params, "text": params["text"][:MAX_QUERY_CHARS]}
-        answer: dict[str, Any] = daemon.call("query/search", params)
+        params["text"] = params["text"][:MAX_QUERY_CHARS]
+        answer: dict[str, Any] = daemon.call("query/search", params, _patience(places))
         return answer
     from sidelight.bridge.protocol import search_result_json
+    from sidelight.sources.federation import Federation
 
+    if "sources" in params:
+        params["sources"] = tuple(params["sources"])
     request = SearchRequest(**{**params, "mode": Mode(params["mode"])})
     with engine(vault, data_dir, lexical_only=request.mode is Mode.LEXICAL) as opened:
-        return dict(search_result_json(opened.search(request)))
+        federation = Federation(opened)
+        try:
+            return dict(search_result_json(federation.search(request)))
+        finally:
+            federation.close()
+
+
+def _not_in_a_circle(places: Places) -> dict[str, Any]:
+    """What a search that another search started may ask: the vault alone, and never its own.
+
+    Raises:
+        SidelightError: it was started by a source of this very vault.
+    """
+    asking = os.environ.get(ASKING, "").split()
+    if places.key in asking:
+        raise SidelightError(
+            "This search was started by a source of the same vault.",
+            "Let that source ask another vault, or take it out.",
+            code="SOURCE_CYCLE",
+        )
+    return {"sources": []} if asking else {}
+
+
+def _patience(places: Places) -> float:
+    """Seconds to wait for a daemon that waits for its sources."""
+    limits = [source.timeout_s for source in load_settings(places).sources]
+    return client.CALL_S + max(limits, default=0.0)
+
+
+def sources(vault: Path, data_dir: Path | None, *, check: bool) -> list[dict[str, Any]]:
+    """How the other knowledge bases are, as `sources/list` or `sources/check` tells it."""
+    from sidelight.bridge.wire import source_report_json
+    from sidelight.sources.adapters import Adapters
+    from sidelight.sources.checking import check_all, reports
+    from sidelight.sources.health import Health
+
+    places = places_for(open_vault(vault), data_dir)
+    daemon = client.connect(places)
+    if daemon is not None:
+        answer = daemon.call("sources/check" if check else "sources/list")
+        return list(answer["sources"])
+    settings, health = load_settings(places), Health(places.source_health)
+    if not check:
+        return [dict(source_report_json(one)) for one in reports(settings.sources, health)]
+    from sidelight.language.terms import Terms
+
+    adapters = Adapters(places.vault, places.key)
+    terms = Terms(settings.user_words)
+    found = check_all(settings.sources, adapters, health, terms, places.vault)
+    adapters.close()
+    return [dict(source_report_json(one)) for one in found]
+
+
+def source_settings(vault: Path, data_dir: Path | None) -> list[dict[str, Any]]:
+    """The sources of the settings, as a person would write them."""
+    places = places_for(open_vault(vault), data_dir)
+    return [as_given(source) for source in load_settings(places).sources]
+
+
+def set_sources(vault: Path, data_dir: Path | None, values: list[dict[str, Any]]) -> None:
+    """Puts other sources into the settings, through a running daemon if there is one.
+
+    Raises:
+        UsageError: one is not right, or what a new one names is not there.
+    """
+    places = places_for(open_vault(vault), data_dir)
+    old = load_settings(places)
+    new = settings_from({"sources": values}, old)
+    for source in new.sources:
+        what = missing(source) if source not in old.sources else ""
+        if what:
+            raise UsageError(f"Source '{source.name}': {what}.", "Correct its path.")
+    daemon = client.connect(places)
+    if daemon is not None:
+        daemon.call("settings/set", {"values": {"sources": values}})
+    else:
+        save_settings(places, new)
+
+
+def feedback_log(vault: Path, data_dir: Path | None) -> FeedbackLog:
+    """The feedback log of a vault."""
+    from sidelight.sources.feedback import FeedbackLog
+
+    return FeedbackLog(places_for(open_vault(vault), data_dir).feedback)
 
 
 def pack(vault: Path, data_dir: Path | None, params: dict[str, Any]) -> dict[str, Any]:
@@ -88,14 +185,30 @@ def engine(vault: Path, data_dir: Path | None, *, lexical_only: bool = False) ->
 
 def findings(vault: Path, data_dir: Path | None) -> Sequence[Finding]:
     """The checks of `doctor`: of the running daemon if there is one, else from here."""
-    from sidelight.doctor import diagnose
-    from sidelight.engine import Engine
-
     places = places_for(open_vault(vault), data_dir)
     daemon = client.connect(places)
     if daemon is not None:
         answer = daemon.call("doctor/run", timeout=120)
         return [Finding(**finding) for finding in answer["findings"]]
+    return [*_own_findings(vault, data_dir), *_source_findings(vault, data_dir)]
+
+
+def _source_findings(vault: Path, data_dir: Path | None) -> Sequence[Finding]:
+    from sidelight.sources.checking import findings as told
+    from sidelight.types import SourceReport
+
+    try:
+        checked = sources(vault, data_dir, check=True)
+    except UsageError:  # settings that are not right are a finding of their own
+        return ()
+    lists = ({**one, "dead_cards": tuple(one["dead_cards"])} for one in checked)
+    return told([SourceReport(**one) for one in lists])
+
+
+def _own_findings(vault: Path, data_dir: Path | None) -> Sequence[Finding]:
+    from sidelight.doctor import diagnose
+    from sidelight.engine import Engine
+
     try:
         opened = Engine.open(vault, data_dir=data_dir, read_only=True)
     except SidelightError as error:  # a finding, too: doctor names it

@@ -15,6 +15,7 @@ from typing import Any
 
 import click
 
+from sidelight.cli.knowledge import feedback, sources
 from sidelight.errors import SettingsError, SidelightError, UsageError
 
 MODES = click.Choice(["hybrid", "lexical", "semantic", "coverage"])
@@ -145,15 +146,18 @@ def index(vault: Path, data_dir: Path | None, lexical_only: bool, rebuild: bool)
 @click.option("--mode", default="hybrid", type=MODES)
 @click.option("--rerank", is_flag=True, help="Let the reranking model reorder.")
 @click.option("--explain", is_flag=True, help="Show what each channel contributed.")
+@click.option("--source", "sources", multiple=True, help="Only this knowledge base; repeatable.")
+@click.option("--dig", is_flag=True, help="Follow index cards whatever is found first.")
 def search(
     vault: Path, query: str, data_dir: Path | None, as_json: bool, limit: int, mode: str,
-    rerank: bool, explain: bool,
+    rerank: bool, explain: bool, sources: tuple[str, ...], dig: bool,
 ) -> None:  # fmt: skip
     """Search VAULT once for QUERY."""
     from sidelight.cli import ask, show
 
     params = {
         "text": query, "limit": limit, "mode": mode, "rerank": rerank, "explain": explain,
+        "dig": dig, **({"sources": list(sources)} if sources else {}),
     }  # fmt: skip
     result = ask.search(vault, data_dir, params)
     print(show.as_json(result) if as_json else show.result(result, sys.stdout.isatty()))
@@ -345,3 +349,7 @@ def inspect(vault: Path, note: str, as_json: bool) -> None:
 
     seen = inspect_note(vault, note)
     print(show.as_json(seen) if as_json else render_inspection(seen))
+
+
+commands.add_command(sources)
+commands.add_command(feedback)

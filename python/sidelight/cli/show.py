@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from sidelight.source_settings import OWN
 from sidelight.types import Progress
 
 _MARK, _DIM, _BOLD, _END = "\033[1;33m", "\033[2m", "\033[1m", "\033[0m"
@@ -30,6 +31,7 @@ def result(answer: dict[str, Any], colour: bool = False) -> str:
         return "\n".join(lines)
     for one in answer["results"]:
         lines += ["", *_passage(one, colour)]
+    lines += [_card(card) for card in answer.get("cards", []) if not card["found"]]
     lines += [f"({reason['message']})" for reason in answer["reasons"]]
     if answer.get("trace"):
         lines += ["", *_trace(answer["trace"])]
@@ -45,6 +47,12 @@ def _passage(one: dict[str, Any], colour: bool) -> list[str]:
     if link:
         where = f", line {link['link_line']}" if link["link_line"] else ""
         lines.append(f"    via {link['link']} in {link['seed_path']}{where}")
+    if one["via_card"]:
+        card = one["via_card"]
+        ran = f", ran {' '.join(card['ran'])}" if card["ran"] else ""
+        lines.append(f"    via the card “{card['title']}” to {card['source']}{ran}")
+    if one["also_in"]:
+        lines.append(f"    also in {', '.join(one['also_in'])}")
     lines.append(f"    {_marked(one['snippet'], colour)}")
     channels = [f"{name} {hit['rank']}" for name, hit in one["channels"].items() if hit]
     found = f"evidence {one['evidence']:.2f}" + (f"; {', '.join(channels)}" if channels else "")
@@ -52,9 +60,18 @@ def _passage(one: dict[str, Any], colour: bool) -> list[str]:
     return lines
 
 
+def _card(card: dict[str, Any]) -> str:
+    why = f": {card['problem']}" if card["problem"] else ""
+    return f"(The card “{card['title']}” led to nothing{why})"
+
+
 def _place(one: dict[str, Any]) -> str:
     citation = one["citation"]
     place = str(one["path"])
+    if one["source"] != OWN:
+        place = f"{one['source']}: {place}"
+        if one["entry"] and one["entry"]["id"]:
+            place += f" #{one['entry']['id']}"
     if citation["start_line"] is not None:
         start, end = citation["start_line"], citation["end_line"]
         place += f":{start}" if start == end else f":{start}-{end}"

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from sidelight.language.terms import Terms
-from sidelight.source_settings import RECORD_FORMATS, SourceSettings
+from sidelight.source_settings import SourceSettings
 from sidelight.sources.asking import Adapter, SourceError
 from sidelight.sources.command import Command
 from sidelight.sources.markdown import MarkdownFolder
@@ -65,21 +65,6 @@ class Adapters:
         if source.kind == "records":
             return Records(source, terms)
         return Command(source, self._vault_key)
-
-
-def missing(source: SourceSettings) -> str:
-    """What a description names that is not there, in words; "" if all is."""
-    if source.kind == "command":
-        return ""
-    place = Path(source.path).expanduser()
-    if source.kind == "records":
-        return "" if place.is_file() else f"there is no file at {place}"
-    return "" if place.is_dir() else f"there is no folder at {place}"
-
-
-def form_of(source: SourceSettings) -> str:
-    """What a source of records is: "jsonl", "csv", "yaml", "sqlite"; "" for other kinds."""
-    return RECORD_FORMATS.get(Path(source.path).suffix.lower(), "") if source.path else ""
 
 
 def _same_folder(one: Path, other: Path) -> bool:

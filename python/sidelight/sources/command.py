@@ -18,7 +18,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from sidelight.source_settings import SourceSettings
+from sidelight.source_settings import ASKING, SourceSettings
 from sidelight.sources.asking import (
     PER_ANSWER,
     Answer,
@@ -32,7 +32,6 @@ from sidelight.sources.asking import (
 from sidelight.sources.process import MAX_OUTPUT_BYTES, Ended, run
 from sidelight.sources.records import card_of
 
-ASKING = "SIDELIGHT_ASKING"  # keys of the vaults whose search runs this program
 MAX_AT_ONCE = 2  # runs of one program: also the end of a cycle that hides its environment
 TYPING_PAUSE_S = 0.3  # a program is not started for every key
 MAX_SAID_CHARS = 200  # of standard error, in a reason

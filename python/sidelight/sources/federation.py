@@ -19,9 +19,9 @@ from sidelight.engine import Engine
 from sidelight.errors import CancelledError, NotFoundError, SidelightError, UsageError
 from sidelight.query.asked import as_syntax
 from sidelight.query.parse import parse_query
-from sidelight.source_settings import OWN, SourceSettings, name_key, sources_from
+from sidelight.source_settings import OWN, SourceSettings, missing, name_key, sources_from
 from sidelight.sources import checking, deep
-from sidelight.sources.adapters import Adapters, missing
+from sidelight.sources.adapters import Adapters
 from sidelight.sources.answering import Facts, compose
 from sidelight.sources.asking import SourceError
 from sidelight.sources.feedback import FeedbackLog, Verdict
