@@ -34,6 +34,8 @@ export function result(changes: Partial<Result> = {}): Result {
     evidence: 0.83,
     citation: citation(),
     conflict_of: null,
+    entry: null,
+    via_card: null,
     ...changes,
   };
 }
@@ -56,6 +58,8 @@ export function answer(changes: Partial<SearchResult> = {}): SearchResult {
     index: { snapshot: "s", notes: 60, chunks: 300, embedded_chunks: 300, pending: 0 },
     timing_ms: { total: 12 },
     trace: null,
+    sources: [],
+    cards: [],
     ...changes,
   };
 }

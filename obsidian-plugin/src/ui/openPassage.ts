@@ -105,7 +105,7 @@ function gone({ path, citation }: Pick<Result, "path" | "citation">): ResolveRes
     start_line: null,
     end_line: null,
   } as const;
-  return { path, citation: { ...citation, ...nowhere }, text: "", why: "" };
+  return { path, citation: { ...citation, ...nowhere }, text: "", why: "", location: null };
 }
 
 async function bufferFor(app: App, file: TFile): Promise<string | null> {
@@ -130,7 +130,7 @@ async function checkedHere(
   const holds = place === null || sameLines(textAt(place, lines), text);
   if (!holds) new Notice(t("open.unchecked"));
   const where = holds ? citation : { ...citation, start_line: null, end_line: null };
-  return { path, citation: where, text, why: "" };
+  return { path, citation: where, text, why: "", location: null };
 }
 
 function viewsOf(app: App, path: string): MarkdownView[] {
