@@ -46,7 +46,8 @@ def search(vault: Path, data_dir: Path | None, params: dict[str, Any]) -> dict[s
 
     if "sources" in params:
         params["sources"] = tuple(params["sources"])
-    request = SearchRequest(**{**params, "mode": Mode(params["mode"])})
+    queries = tuple(params.get("queries", ()))
+    request = SearchRequest(**{**params, "mode": Mode(params["mode"]), "queries": queries})
     with engine(vault, data_dir, lexical_only=request.mode is Mode.LEXICAL) as opened:
         federation = Federation(opened)
         try:

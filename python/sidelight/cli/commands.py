@@ -146,18 +146,19 @@ def index(vault: Path, data_dir: Path | None, lexical_only: bool, rebuild: bool)
 @click.option("--mode", default="hybrid", type=MODES)
 @click.option("--rerank", is_flag=True, help="Let the reranking model reorder.")
 @click.option("--explain", is_flag=True, help="Show what each channel contributed.")
+@click.option("--sub-query", "queries", multiple=True, help="Asked beside QUERY; repeatable.")
 @click.option("--source", "sources", multiple=True, help="Only this knowledge base; repeatable.")
 @click.option("--dig", is_flag=True, help="Follow index cards whatever is found first.")
 def search(
     vault: Path, query: str, data_dir: Path | None, as_json: bool, limit: int, mode: str,
-    rerank: bool, explain: bool, sources: tuple[str, ...], dig: bool,
+    rerank: bool, explain: bool, queries: tuple[str, ...], sources: tuple[str, ...], dig: bool,
 ) -> None:  # fmt: skip
     """Search VAULT once for QUERY."""
     from sidelight.cli import ask, show
 
     params = {
         "text": query, "limit": limit, "mode": mode, "rerank": rerank, "explain": explain,
-        "dig": dig, **({"sources": list(sources)} if sources else {}),
+        "queries": list(queries), "dig": dig, **({"sources": list(sources)} if sources else {}),
     }  # fmt: skip
     result = ask.search(vault, data_dir, params)
     print(show.as_json(result) if as_json else show.result(result, sys.stdout.isatty()))

@@ -15,6 +15,7 @@ from sidelight.errors import NotFoundError, UsageError
 from sidelight.language.detect import detect
 from sidelight.language.terms import QueryTerm
 from sidelight.query.candidates import Candidate, Hit
+from sidelight.query.compound import since
 from sidelight.query.filters import allowed_notes, holds_phrase, is_scoped
 from sidelight.query.index import Index
 from sidelight.query.lexical import LexicalQuery
@@ -133,7 +134,13 @@ def understand(request: SearchRequest, index: Index) -> Asked:
     Raises:
         UsageError: `filters` holds a name or value that is no filter.
     """
+<<<<<<< HEAD
     parsed = parse_query(" ".join([request.text, *as_syntax(request.filters)]).strip())
+=======
+    text, day = since(request.text) if request.mode is Mode.COVERAGE else (request.text, None)
+    written = _as_syntax(request.filters) + ([f"after:{day.isoformat()}"] if day else [])
+    parsed = parse_query(" ".join([text, *written]).strip())
+>>>>>>> f19dfae (Cover a question by notes that an overview holds together, split compound questions, and name the part that nothing answers)
     text = parsed.text_for_ranking[:_MOST_TEXT]
     terms = index.terms.query_terms(text, typing=request.typing) if text else []
     lexical = None

@@ -21,6 +21,7 @@ from sidelight.query.similar import Runs, runs, shared
 from sidelight.types import (
     Citation,
     LeftOut,
+    Mode,
     Pack,
     PackRequest,
     PassageKind,
@@ -81,7 +82,7 @@ def search_for(request: PackRequest) -> SearchRequest:
         rerank=request.rerank,
         gate=request.gate,
         queries=request.queries,
-        per_note=max(BEST_NOTES) * request.per_note,
+        per_note=request.per_note * (1 if request.mode is Mode.COVERAGE else max(BEST_NOTES)),
     )
 
 
@@ -125,6 +126,7 @@ class _Packing:
     def __init__(self, request: PackRequest, counter: TokenCounter, files: LiveFiles) -> None:
         self.left_out: list[LeftOut] = []
         self._request = request
+        self._broad = request.mode is Mode.COVERAGE
         self._count = counter.count
         self._files = files
         self._drafts: list[Draft] = []
@@ -166,7 +168,7 @@ class _Packing:
             if not result.text.strip():
                 continue  # a note without text, or an attachment: nothing to read
             place = places[result.path]
-            times = BEST_NOTES[place] if place < len(BEST_NOTES) else 1
+            times = BEST_NOTES[place] if place < len(BEST_NOTES) and not self._broad else 1
             if of_note[result.path] >= times * self._request.per_note:
                 self._leave_out(result, "note")
                 continue

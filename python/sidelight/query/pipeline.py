@@ -16,6 +16,8 @@ from sidelight.query import pack as packing
 from sidelight.query.asked import Asked, understand, understand_passage
 from sidelight.query.candidates import Candidate
 from sidelight.query.cite import LiveFiles
+from sidelight.query.compound import parts_of
+from sidelight.query.coverage import cover
 from sidelight.query.diversify import diversify
 from sidelight.query.evidence import weigh
 from sidelight.query.expand import expand
@@ -24,8 +26,9 @@ from sidelight.query.gate import features
 from sidelight.query.index import Index
 from sidelight.query.recall import recall
 from sidelight.query.rerank import rerank
+from sidelight.query.subqueries import merge
 from sidelight.trace import Stopwatch
-from sidelight.types import Degraded, Pack, PackRequest, SearchRequest, SearchResult
+from sidelight.types import Degraded, Mode, Pack, PackRequest, SearchRequest, SearchResult
 
 
 def search(
@@ -41,10 +44,21 @@ def search(
     Raises:
         CancelledError: `cancelled` said so.
     """
-    stopwatch = Stopwatch()
-    with stopwatch.stage("parse"):
-        asked = understand(request, index)
-    return _answer(index, asked, stopwatch, cancelled)
+    parts = request.queries
+    if request.mode is Mode.COVERAGE and not parts:
+        parts = parts_of(request.text)
+    texts = list(dict.fromkeys((request.text, *(p for p in parts if p.strip()))))
+    answers = []
+    for text in texts:
+        stopwatch = Stopwatch()
+        with stopwatch.stage("parse"):
+            asked = understand(replace(request, text=text), index)
+        answers.append((text, _answer(index, asked, stopwatch, cancelled)))
+    if len(answers) == 1:
+        return answers[0][1]
+    return merge(
+        answers, max(1, request.limit), asked.per_note(index.settings), index.settings.rrf_k
+    )
 
 
 def pack(
@@ -108,8 +122,11 @@ def _answer(
         reranked = _reranked(index, asked, ordered)
     _go_on(cancelled)
     with stopwatch.stage("cite"):
+        shown = reranked.candidates
+        if asked.mode is Mode.COVERAGE:
+            shown = cover(shown, asked.lexical, asked.vector, asked.allowed, index)
         diverse = diversify(
-            reranked.candidates,
+            shown,
             asked.per_note(settings),
             lambda path: answer.original_of(index, path),
         )
