@@ -134,13 +134,9 @@ def understand(request: SearchRequest, index: Index) -> Asked:
     Raises:
         UsageError: `filters` holds a name or value that is no filter.
     """
-<<<<<<< HEAD
-    parsed = parse_query(" ".join([request.text, *as_syntax(request.filters)]).strip())
-=======
     text, day = since(request.text) if request.mode is Mode.COVERAGE else (request.text, None)
-    written = _as_syntax(request.filters) + ([f"after:{day.isoformat()}"] if day else [])
+    written = as_syntax(request.filters) + ([f"after:{day.isoformat()}"] if day else [])
     parsed = parse_query(" ".join([text, *written]).strip())
->>>>>>> f19dfae (Cover a question by notes that an overview holds together, split compound questions, and name the part that nothing answers)
     text = parsed.text_for_ranking[:_MOST_TEXT]
     terms = index.terms.query_terms(text, typing=request.typing) if text else []
     lexical = None
