@@ -352,7 +352,9 @@ class Engine:
     def failed_notes(self) -> list[NoteState]:
         """Notes that could not be indexed, by path, each with its reason."""
         indexer = self._indexer
-        return coverage.failed_notes(self._catalog, indexer.exclusions, indexer.placeholders)
+        return coverage.failed_notes(
+            self._catalog, indexer.exclusions, indexer.placeholders, indexer.unlisted
+        )
 
     @property
     def terms(self) -> Terms:

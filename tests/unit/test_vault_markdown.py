@@ -92,9 +92,9 @@ def test_one_undecodable_byte_is_replaced_and_reported(word: str) -> None:
     assert [link.target for link in parsed.links] == ["a"]
 
 
-def test_nul_bytes_are_left_out_and_reported() -> None:
-    parsed = note(b"a\nwo\0rd \xe4\xb8\xad\0\xe6\x96\x87\n")
-    assert parsed.lines == ("a", "word 中文")
+def test_nul_characters_join_no_words_and_are_reported() -> None:
+    parsed = note(b"a\none\0two \xe4\xb8\xad\0\xe6\x96\x87\n")
+    assert parsed.lines == ("a", "one\ufffdtwo 中\ufffd文")
     assert [(p.code, p.line) for p in parsed.problems] == [("bytes-nul", 2)]
 
 

@@ -6,14 +6,15 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from sidelight.config import load_settings, open_vault, places_for
+from sidelight.config import Settings, load_settings, open_vault, places_for
+from sidelight.errors import AccessError
 from sidelight.types import Chunk, Note
 from sidelight.vault.chunker import chunk_note
 from sidelight.vault.exclusions import Exclusions
-from sidelight.vault.files import scan
+from sidelight.vault.files import read_note_bytes, scan
+from sidelight.vault.left_out import why_left_out
 from sidelight.vault.links import LinkResolver, subpath_line
 from sidelight.vault.markdown import parse_note
-from sidelight.vault.reading import read_inside
 
 
 def inspect_note(vault: Path, path: str) -> dict[str, Any]:
@@ -26,8 +27,7 @@ def inspect_note(vault: Path, path: str) -> dict[str, Any]:
     settings = load_settings(places_for(root))
     exclusions = Exclusions.load(root, settings)
     path = path.replace("\\", "/") if "\\" in path and not (root / path).exists() else path
-    data = read_inside(root, path, exclusions, settings.max_note_bytes, settings.followed_links)
-    note = parse_note(path, data)
+    note = parse_note(path, _bytes(root, path, exclusions, settings))
     resolver = LinkResolver(entry.path for entry in scan(root, exclusions, settings))
     return {
         "path": note.path,
@@ -57,6 +57,21 @@ def inspect_note(vault: Path, path: str) -> dict[str, Any]:
         ],
         "chunks": [_chunk(chunk) for chunk in chunk_note(note)],
     }
+
+
+def _bytes(root: Path, path: str, exclusions: Exclusions, settings: Settings) -> bytes:
+    """The note's bytes; a refusal says why, for it is the owner who asks."""
+    inside = ".." not in path.split("/") and not path.startswith("/")
+    reason = why_left_out(root, path, exclusions, settings) if inside else None
+    if reason is not None:
+        raise AccessError(*reason)
+    try:
+        return read_note_bytes(root, path, settings.max_note_bytes, settings.followed_links)
+    except OSError as error:
+        why = error.strerror or str(error)
+        raise AccessError(
+            f"{path} cannot be read: {why}.", "Give yourself the permission to read it."
+        ) from error
 
 
 def _sections(note: Note) -> list[dict[str, Any]]:
@@ -97,7 +112,8 @@ def _chunk(chunk: Chunk) -> dict[str, Any]:
 
 def render_inspection(seen: dict[str, Any]) -> str:
     """The same for people."""
-    lines = [f"{seen['path']}  ({seen['kind']}, {seen['lines']} lines, {seen['size']} bytes)"]
+    path = seen["path"].replace("\r", "\\r").replace("\n", "\\n")
+    lines = [f"{path}  ({seen['kind']}, {seen['lines']} lines, {seen['size']} bytes)"]
     lines += [f"! {p['code']}: {p['message']}" + _at(p["line"]) for p in seen["problems"]]
     if seen["aliases"]:
         lines.append(f"aliases: {', '.join(seen['aliases'])}")

@@ -8,18 +8,26 @@ from sidelight.doctor.visit import Visit, counted, error, info, named, ok, warni
 from sidelight.errors import SidelightError
 from sidelight.types import Finding
 from sidelight.vault.files import read_note_bytes, sync_conflict_original
+from sidelight.vault.left_out import REMEDIES
 from sidelight.vault.markdown import parse_note
 
 
 def check_vault(visit: Visit) -> list[Finding]:
     """Can the vault be listed, and are there notes in it?"""
     listing, vault = visit.listing, visit.places.vault
-    if listing.problems:
-        places = [
-            f"{path or 'the vault'} ({p.message.rstrip('.')})" for path, p in listing.problems
+    by_code: dict[str, list[str]] = {}
+    for path, problem in listing.problems:
+        named_as = f"{path or 'the vault'} ({problem.message.rstrip('.')})"
+        by_code.setdefault(problem.code, []).append(named_as)
+    if by_code:
+        return [
+            warning(
+                "vault",
+                f"{counted(len(places), 'place')} in the vault cannot be listed: {named(places)}.",
+                REMEDIES[code],
+            )
+            for code, places in by_code.items()
         ]
-        finding = f"{counted(len(places), 'place')} in the vault cannot be listed: {named(places)}."
-        return [warning("vault", finding, "Check the permissions of what is named.")]
     if not listing.notes:
         remedy = "Check that this is the vault's folder, and what is excluded."
         return [warning("vault", f"There are no notes to read in {vault}.", remedy)]
@@ -38,7 +46,10 @@ def check_settings(visit: Visit) -> list[Finding]:
 def check_exclusions(visit: Visit) -> list[Finding]:
     """What is never read, and is every rule understood?"""
     remedy = "Correct the rule; until then it excludes nothing."
-    found = [warning("exclusions", p.message, remedy) for p in visit.exclusions.problems]
+    found = [
+        warning("exclusions", f"{place}: {problem.message}", remedy)
+        for place, problem in visit.exclusions.faults
+    ]
     count = len(visit.listing.excluded)
     if count:
         found.append(info("exclusions", f"{counted(count, 'note', 'is')} excluded and never read."))

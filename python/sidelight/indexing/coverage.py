@@ -8,8 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from sidelight.store.catalog import Catalog
-from sidelight.types import IndexState, NoteState
+from sidelight.types import IndexState, NoteState, Problem
 from sidelight.vault.exclusions import Exclusions
+from sidelight.vault.files import is_note
+from sidelight.vault.left_out import REMEDIES
 
 
 def index_state(catalog: Catalog, constants: str, *, vectors: bool, busy: bool) -> IndexState:
@@ -53,9 +55,14 @@ def note_state(catalog: Catalog, path: str, exclusions: Exclusions) -> NoteState
 
 
 def failed_notes(
-    catalog: Catalog, exclusions: Exclusions, placeholders: Iterable[str]
+    catalog: Catalog,
+    exclusions: Exclusions,
+    placeholders: Iterable[str],
+    unlisted: Iterable[tuple[str, Problem]] = (),
 ) -> list[NoteState]:
     """Notes that could not be indexed, by path, each with its reason.
+
+    Folders that could not be listed and rules of exclusion that are not understood follow.
 
     What is wrong in notes that were indexed as far as they could be read stands in `note_state`.
 
@@ -63,6 +70,7 @@ def failed_notes(
         catalog: of the index.
         exclusions: in force.
         placeholders: notes whose content lies in the cloud only.
+        unlisted: what the last scan left out; folder links, left out on purpose, do not count.
     """
     with catalog.lock:
         paths = sorted(p for p, n in catalog.notes.items() if n.error)
@@ -70,4 +78,15 @@ def failed_notes(
         NoteState(p, False, 0, 0, None, "its content lies in the cloud only", (), None)
         for p in placeholders
     ]
-    return [note_state(catalog, path, exclusions) for path in paths] + waiting
+    left_out = [
+        NoteState(
+            path, False, 0, 0, None, f"{problem.message} {_remedy(problem)}", (problem,), None
+        )
+        for path, problem in (*unlisted, *exclusions.faults)
+        if is_note(path) or problem.code != "link-not-followed"
+    ]
+    return [note_state(catalog, path, exclusions) for path in paths] + waiting + left_out
+
+
+def _remedy(problem: Problem) -> str:
+    return REMEDIES.get(problem.code, "Until it is corrected it excludes nothing.")

@@ -21,7 +21,7 @@ from sidelight.vault.markdown import parse_note
 from sidelight.vault.markup import without_marks
 
 # Changes when chunks, fields or what is embedded change: every note is then read again.
-DRAFT_VERSION = "3"
+DRAFT_VERSION = "4"
 _SPACE = re.compile(r"\s+")
 
 

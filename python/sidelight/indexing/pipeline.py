@@ -25,7 +25,7 @@ from sidelight.language.terms import Terms
 from sidelight.store.catalog import Catalog
 from sidelight.store.rows import NoteDraft, NoteRow
 from sidelight.store.tables import Tables
-from sidelight.types import FileEntry, Progress
+from sidelight.types import FileEntry, Problem, Progress
 from sidelight.vault.exclusions import Exclusions
 from sidelight.vault.files import is_note, read_note_bytes, scan
 from sidelight.vault.links import LinkResolver
@@ -65,6 +65,7 @@ class Indexer:
         self.on_forced_done: Callable[[], None] = lambda: None
         self.on_tables_lost: Callable[[], None] = lambda: None
         self.placeholders: tuple[str, ...] = ()  # cloud files whose content is not here
+        self.unlisted: tuple[tuple[str, Problem], ...] = ()  # what the last scan left out
         self._tables = tables
         self._catalog = catalog
         self._terms = terms
@@ -93,7 +94,11 @@ class Indexer:
         self.require_vault()
         changes, names, seen = Changes(), set(), set()
         self.exclusions = Exclusions.load(self.vault, self.settings)
-        for entry in scan(self.vault, self.exclusions, self.settings):
+        unlisted: list[tuple[str, Problem]] = []
+        listing = scan(
+            self.vault, self.exclusions, self.settings, lambda *found: unlisted.append(found)
+        )
+        for entry in listing:
             names.add(entry.path)
             if not is_note(entry.path) or self.exclusions.excluded(entry.path):
                 continue
@@ -108,6 +113,7 @@ class Indexer:
                 "If its drive is not mounted, mount it; if you emptied it, rebuild the index.",
             )
         self._forced = forced
+        self.unlisted = tuple(unlisted)
         self._rename_targets(names)
         changes.gone = sorted(p for p in self._catalog.notes if p not in seen)
         return changes

@@ -9,7 +9,7 @@ from typing import Any
 
 from sidelight.types import CanvasNode, Link, LinkKind, Note, NoteKind, Problem
 from sidelight.vault.inline import Stretch, links_in
-from sidelight.vault.lines import decode, split_lines
+from sidelight.vault.lines import REPLACEMENT, decode, split_lines
 from sidelight.vault.wikilinks import is_asset
 
 
@@ -25,7 +25,7 @@ def parse_canvas(path: str, data: bytes) -> Note:
     for number, node in enumerate(nodes):
         node_id = str(node.get("id", number))
         if node.get("type") == "text" and isinstance(node.get("text"), str):
-            content = node["text"].replace("\0", "")
+            content = node["text"].replace("\0", REPLACEMENT)
             texts.append(CanvasNode(node_id, content))
             links += _text_links(content, node_id)
         elif node.get("type") == "file" and isinstance(node.get("file"), str):

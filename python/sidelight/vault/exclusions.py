@@ -37,25 +37,37 @@ class Exclusions:
     patterns: tuple[Expression, ...] = ()
     ignore: pathspec.GitIgnoreSpec | None = None
     config_folder: str = ".obsidian"
-    problems: tuple[Problem, ...] = ()
+    faults: tuple[tuple[str, Problem], ...] = ()  # of rules, with the file they stand in
+
+    @property
+    def problems(self) -> tuple[Problem, ...]:
+        """What is wrong with the rules; a wrong one excludes nothing."""
+        return tuple(problem for _, problem in self.faults)
 
     @classmethod
     def load(cls, vault: Path, settings: Settings) -> Exclusions:
         """Reads `app.json` of the configuration folder and `.sidelightignore`.
 
-        A file that cannot be read or parsed excludes nothing and is named in `problems`.
+        A file that cannot be read or parsed excludes nothing and is named in `faults`.
         """
-        problems: list[Problem] = []
-        folders, patterns = _user_ignore_filters(
-            vault / settings.config_folder / "app.json", problems
+        config_folder = settings.config_folder.strip("/")
+        of_app: list[Problem] = []
+        of_file: list[Problem] = []
+        of_setting: list[Problem] = []
+        folders, patterns = _user_ignore_filters(vault / config_folder / "app.json", of_app)
+        lines = _understood(_ignore_lines(vault / IGNORE_FILE, of_file), of_file)
+        lines += _understood(settings.excluded, of_setting)
+        named = (
+            (f"{config_folder}/app.json", of_app),
+            (IGNORE_FILE, of_file),
+            ("the setting excluded", of_setting),
         )
-        lines = _ignore_lines(vault / IGNORE_FILE, problems)
         return cls(
             folders=folders,
             patterns=patterns,
-            ignore=_spec([*lines, *settings.excluded], problems),
-            config_folder=settings.config_folder.strip("/"),
-            problems=tuple(problems),
+            ignore=pathspec.GitIgnoreSpec.from_lines(lines) if lines else None,
+            config_folder=config_folder,
+            faults=tuple((place, problem) for place, found in named for problem in found),
         )
 
     def hidden(self, path: str) -> bool:
@@ -130,7 +142,7 @@ def _ignore_lines(file: Path, problems: list[Problem]) -> list[str]:
         return []
 
 
-def _spec(lines: Iterable[str], problems: list[Problem]) -> pathspec.GitIgnoreSpec | None:
+def _understood(lines: Iterable[str], problems: list[Problem]) -> list[str]:
     kept = []
     for line in lines:
         try:
@@ -139,4 +151,4 @@ def _spec(lines: Iterable[str], problems: list[Problem]) -> pathspec.GitIgnoreSp
             problems.append(Problem("exclusion-invalid", f"Pattern '{line}': {error}."))
         else:
             kept.append(line)
-    return pathspec.GitIgnoreSpec.from_lines(kept) if kept else None
+    return kept

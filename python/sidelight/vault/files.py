@@ -98,6 +98,17 @@ def _scan_folder(
             )
         elif stat.S_ISREG(status.st_mode):
             yield _entry(path, status)
+        elif is_note(path) or entry.is_dir():
+            report(path, not_listed(folder / entry.name, status.st_mode))
+
+
+def not_listed(place: Path, mode: int) -> Problem:
+    """Why something that is neither a folder nor a file by `mode` is left out."""
+    if not stat.S_ISLNK(mode):
+        return Problem("not-a-file", "It is no file but a pipe, a socket or a device.")
+    if not os.path.exists(place):
+        return Problem("link-broken", "It is a link to something that is not there.")
+    return Problem("link-not-followed", "It is a link, and links are not followed.")
 
 
 _NAME_PROBLEM = Problem("name-undecodable", "The file's name is not valid Unicode.")

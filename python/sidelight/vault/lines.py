@@ -10,12 +10,15 @@ import codecs
 
 from sidelight.types import Problem
 
+REPLACEMENT = "\ufffd"  # for what cannot be read
+
 
 def decode(data: bytes) -> tuple[str, tuple[Problem, ...]]:
     """Text of a file without its byte order mark; what could not be read is reported.
 
-    Undecodable bytes become U+FFFD and NUL bytes are dropped, so that one bad byte never
-    hides a note. UTF-16 is read only with its byte order mark.
+    Undecodable bytes become U+FFFD, as in Obsidian, and so do NUL characters, as in CommonMark:
+    one bad byte never hides a note, joins no words and moves no column. UTF-16 is read only
+    with its byte order mark.
     """
     problems: list[Problem] = []
     if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
@@ -27,13 +30,22 @@ def decode(data: bytes) -> tuple[str, tuple[Problem, ...]]:
         except UnicodeDecodeError as error:
             text = data.decode("utf-8", "replace")
             line = len(split_lines(data[: error.start].decode("utf-8", "replace") + "x"))
-            problems.append(Problem("bytes-undecodable", "Some bytes are not UTF-8.", line))
+            problems.append(Problem("bytes-undecodable", _undecodable(data, text), line))
     text = text.removeprefix("\ufeff")
     if "\0" in text:
         line = len(split_lines(text[: text.index("\0")] + "x"))
-        problems.append(Problem("bytes-nul", "NUL bytes were left out.", line))
-        text = text.replace("\0", "")
+        message = f"{text.count(chr(0))} NUL characters stand as {REPLACEMENT} (U+FFFD)."
+        problems.append(Problem("bytes-nul", message, line))
+        text = text.replace("\0", REPLACEMENT)
     return text, tuple(problems)
+
+
+def _undecodable(data: bytes, text: str) -> str:
+    marks = text.count(REPLACEMENT) - data.count(REPLACEMENT.encode())
+    return (
+        f"{marks} places are not UTF-8 and stand as {REPLACEMENT}; words they belong to are not "
+        "found. Save the note as UTF-8."
+    )
 
 
 def split_lines(text: str) -> list[str]:

@@ -6,6 +6,7 @@ rule but the closing dollar.
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_right
 from dataclasses import dataclass, field
 from typing import Any
@@ -17,6 +18,8 @@ _MARKDOWN = pyromark.Markdown(
     | pyromark.Options.ENABLE_FOOTNOTES
     | pyromark.Options.ENABLE_MATH
 )
+# CommonMark 0.31 lets blanks and tabs follow a closing fence, the parser blanks alone.
+_TAB_AFTER_FENCE = re.compile(r"(?<=```|~~~)[ \t]*\t[ \t]*$", re.MULTILINE)
 # Events of the inside of a text in which links and tags do not count.
 _OPAQUE = frozenset(("Code", "InlineHtml", "InlineMath", "DisplayMath"))
 # What is no block; a row's missing cells are empty and lie past the end of their table.
@@ -56,6 +59,8 @@ def read_structure(text: str, data: bytes) -> Structure:
         text: lines end at line feeds only.
         data: the same in UTF-8.
     """
+    if "\t" in text and ("```" in text or "~~~" in text):
+        text = _TAB_AFTER_FENCE.sub(lambda blanks: " " * len(blanks.group()), text)
     try:
         return _read(text, data)
     except BaseException as error:
