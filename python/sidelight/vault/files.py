@@ -178,7 +178,10 @@ def read_note_bytes(
     try:
         file = os.open(full, _READING)
     except (FileNotFoundError, NotADirectoryError) as error:
-        raise NotFoundError(f"There is no file {path} in the vault.") from error
+        raise NotFoundError(
+            f"There is no file {path} in the vault.",
+            "It may have been moved; give its path inside the vault.",
+        ) from error
     try:
         status = os.fstat(file)
         if not stat.S_ISREG(status.st_mode):
