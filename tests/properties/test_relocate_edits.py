@@ -17,7 +17,8 @@ from small_cases import compared
 
 from sidelight.types import heading_path_at
 from sidelight.vault.markdown import parse_note
-from sidelight.vault.pieces import Text, normalise, sentences
+from sidelight.vault.pieces import Text, normalise
+from sidelight.vault.sentences import sentences
 from sidelight.vault.similarity import matched, ratio
 
 # Where the resolver says less than the rules: each time because something else explains the

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from sidelight.types import Block, BlockKind
 from sidelight.vault.noise import data_kind, is_data_line, is_data_part
-from sidelight.vault.pieces import sentences
+from sidelight.vault.sentences import sentences
 from sidelight.vault.sizes import LIMIT, WHOLE, cut_columns, size
 
 _ITEM = re.compile(r"[ \t>]*(?:[-*+]|\d{1,9}[.)])(?:[ \t]|$)")

@@ -6,7 +6,6 @@ none. Pure; decides nothing (see `relocate`).
 
 from __future__ import annotations
 
-import re
 import unicodedata
 from bisect import bisect_left, bisect_right
 from collections import Counter
@@ -20,24 +19,12 @@ import numpy as np
 from sidelight.types import Block, Note
 from sidelight.vault.frontmatter import body_start_line
 from sidelight.vault.lines import decode, split_lines
+from sidelight.vault.outline import plain_body, plain_headings
+from sidelight.vault.sentences import sentences
 
-# A sentence ends after its marks and what closes them: after Chinese marks at once, after
-# Latin ones only before white space ("3.5", "a.b" are no ends).
-_SENTENCE_END = re.compile(r"[。！？…；]+[”’」』）》】\"')\]]*|[.!?]+[\"'”’)\]]*(?=\s)")
-_CLAUSE_END = re.compile(r"[,;:}|)](?=.)|[，、：）]|\s(?=\S)")
 # Everything `str.split` takes for white space, but the line feed.
 _SPACES = [chr(code) for code in range(0x3001) if chr(code).isspace() and code not in (0x0A, 0x20)]
 _ASCII_SPACES = [space for space in _SPACES if space.isascii()]
-# What may hide a heading from a look at line starts: code, HTML, comments, maths, definitions.
-_FENCES = ("```", "~~~")
-_HIDING = (*_FENCES, "<", "%%", "$$", "]:")
-_FENCE = re.compile(r"(`{3,})[^`]*$|(~{3,})")
-# An indented heading, or what underlines one if text stands above it.
-_SUSPECT = re.compile(r"\n(?:[ \t]+#|[ \t]*(?:=+|-+)[ \t]*(?=\n|\Z))")
-_HEADING = re.compile(r"(#{1,6})(|[ \t]+.*?)(?:[ \t]+#+)?[ \t]*")
-_SUSPECT_STARTS = ("\n ", "\n\t", "\n=", "\n-")
-# A longer sentence is no prose (minified code, data): its clauses are the pieces.
-_LONG_SENTENCE = 240
 
 
 def normalise(text: str) -> str:
@@ -50,17 +37,14 @@ def normalise(text: str) -> str:
 
 def _normalised_lines(lines: Sequence[str]) -> list[str]:
     """`normalise` of every line, in a few passes over the whole text instead of one a line."""
-    if not lines:
-        return []
-    text = "\n".join(lines)
+    given = text = "\n".join(lines)
     if not text.isascii():
         text = unicodedata.normalize("NFC", text.replace("\n\ufeff", "\n").removeprefix("\ufeff"))
     for space in _ASCII_SPACES if text.isascii() else _SPACES:
-        if space in text:
-            text = text.replace(space, " ")
+        text = text.replace(space, " ")
     while "  " in text:
         text = text.replace("  ", " ")
-    return text.replace(" \n", "\n").replace("\n ", "\n").strip(" ").split("\n")
+    return [line.strip() for line in (lines if text is given else text.split("\n"))]
 
 
 def normalise_path(path: Sequence[str]) -> tuple[str, ...]:
@@ -121,6 +105,11 @@ class Pieces:
     def counts(self) -> Counter[str]:
         """How often each text is a piece; not to be changed."""
         return Counter(self.norms)
+
+    def fewer_in(self, other: Pieces) -> set[str]:
+        """Texts that are a piece here more often than there."""
+        there = other.counts.get
+        return {norm for norm, count in self.counts.items() if there(norm, 0) < count}
 
     @cached_property
     def starts(self) -> list[int]:
@@ -216,10 +205,24 @@ class Pieces:
         return first, last
 
 
+_Spans = list[tuple[str, int, int]]
+"""Normalised text and columns of the sentences of a line."""
+
+
+def _sentences_of(line: str) -> _Spans:
+    as_is = normalise(line) == line and "\ufeff" not in line  # then each sentence is too
+    return [
+        (norm, start, end)
+        for start, end in sentences(line)
+        if (norm := line[start:end] if as_is else normalise(line[start:end]))
+    ]
+
+
 class _Cut:
     """Pieces in the making: sentences, and lines that nobody needs cut."""
 
-    def __init__(self) -> None:
+    def __init__(self, known: dict[str, _Spans]) -> None:
+        self._known = known
         self._norms: list[str] = []
         self._numbers: list[int] = []
         self._columns: list[tuple[int, int]] = []
@@ -234,12 +237,9 @@ class _Cut:
 
     def add_sentences(self, number: int, line: str) -> None:
         """The sentences of a line."""
-        as_is = normalise(line) == line and "\ufeff" not in line  # then each sentence is too
-        spans = [
-            (norm, start, end)
-            for start, end in sentences(line)
-            if (norm := line[start:end] if as_is else normalise(line[start:end]))
-        ]
+        spans = self._known.get(line)
+        if spans is None:
+            spans = self._known[line] = _sentences_of(line)
         if spans:
             self._norms += [norm for norm, _, _ in spans]
             self._numbers += [number] * len(spans)
@@ -274,6 +274,7 @@ class Text:
         self._parsed = parsed
         self._body_start_line = body_start_line
         self._blocks = blocks
+        self._spans: dict[str, _Spans] = {}  # a line that stands twice is cut once
 
     @classmethod
     def of(cls, note: Note) -> Text:
@@ -287,7 +288,8 @@ class Text:
         return cls(lines, body_start_line(lines), lambda: note().blocks)
 
     def take_over(self, other: Text) -> None:
-        """Normalises only the lines between those that begin and end another version alike."""
+        """Looks at lines of another version again only where this one has others."""
+        self._spans = other._spans
         if "_norms" in self.__dict__:
             return
         head = _equal_at_start(self.raw, other.raw)
@@ -317,7 +319,7 @@ class Text:
     @cached_property
     def by_sentence(self) -> Pieces:
         """The sentences of its lines."""
-        pieces = _Cut()
+        pieces = _Cut(self._spans)
         for number, line in enumerate(self.raw, 1):
             pieces.add_sentences(number, line)
         return pieces.build(self._body_start_line)
@@ -343,7 +345,7 @@ class Text:
             chosen.update(whole.lines[max(0, first - 1) : first])
             chosen.update(whole.lines[last + 1 : last + 2])
             at = whole.joined.find(wanted, at + 1)
-        pieces = _Cut()
+        pieces = _Cut(self._spans)
         done = 0
         for number in sorted(chosen):
             piece = bisect_left(whole.lines, number)
@@ -356,9 +358,9 @@ class Text:
 
     def _headings(self) -> Iterator[tuple[int, tuple[str, ...]]]:
         """First lines of stretches under one heading path, with the path as written."""
-        plain = None if self._parsed else _plain(self.raw[self._body_start_line - 1 :])
+        plain = None if self._parsed else plain_body(self.raw[self._body_start_line - 1 :])
         if plain is not None:
-            yield from _plain_headings(plain, self._body_start_line)
+            yield from plain_headings(plain, self._body_start_line)
             return
         last: tuple[str, ...] | None = None
         for block in self._blocks():
@@ -405,75 +407,6 @@ def _equal_at_start(one: Sequence[str], other: Sequence[str]) -> int:
     return low
 
 
-def _plain(lines: Sequence[str]) -> str | None:
-    """The lines of a body, each after a line feed, its code blanked.
-
-    None where something else than a line that starts with hashes may be or hide a heading.
-    """
-    text = "\n".join(lines)
-    if any(fence in text for fence in _FENCES):
-        text = "\n".join(_without_code(lines))
-    if any(mark in text for mark in _HIDING):
-        return None
-    text = "\n" + text
-    if not any(start in text for start in _SUSPECT_STARTS):
-        return text
-    for found in _SUSPECT.finditer(text):
-        above = text[text.rfind("\n", 0, found.start()) + 1 : found.start()]
-        if found[0].endswith("#") or above.strip():
-            return None
-    return text
-
-
-def _without_code(lines: Sequence[str]) -> list[str]:
-    """Blanks fenced code that starts at the very start of a line: no list or quote holds it."""
-    left: list[str] = []
-    fence = ""
-    for line in lines:
-        stripped = line.strip(" \t") if fence else line
-        if fence and stripped.startswith(fence) and not stripped.strip(fence[0]):
-            inner = len(line) - len(line.lstrip(" ")) < 4 and not line.startswith("\t")
-            fence = "" if inner else fence
-        elif not fence and (opened := _FENCE.match(line)):
-            fence = opened[1] or opened[2]
-        elif not fence:
-            left.append(line)
-            continue
-        left.append("")
-    return left
-
-
-def _plain_headings(text: str, first: int) -> Iterator[tuple[int, tuple[str, ...]]]:
-    """The headings of a body as `_plain` gives it; its first line is line `first` of the note."""
-    open_headings: list[tuple[int, str]] = []
-    number, before = first - 1, 0
-    at = text.find("\n#")
-    while at >= 0:
-        number += text.count("\n", before, at + 1)
-        before = at + 1
-        end = text.find("\n", before)
-        found = _HEADING.fullmatch(text, before, len(text) if end < 0 else end)
-        if found:
-            level = len(found[1])
-            while open_headings and open_headings[-1][0] >= level:
-                open_headings.pop()
-            open_headings.append((level, found[2].strip()))
-            yield number, tuple(text for _, text in open_headings)
-        at = text.find("\n#", before)
-
-
-def sentences(line: str) -> Iterator[tuple[int, int]]:
-    """Columns of each sentence of a line, without the white space around it."""
-    start = 0
-    for end in [*[found.end() for found in _SENTENCE_END.finditer(line)], len(line)]:
-        if end - start > _LONG_SENTENCE:
-            yield from _clauses(line, start, end)
-        elif inner := line[start:end].strip():
-            left = line.index(inner, start)
-            yield left, left + len(inner)
-        start = end
-
-
 def raw_columns(line: str, start: int, end: int, skipped: int, length: int) -> tuple[int, int]:
     """Columns of a part of `line[start:end]`, given where it lies in the normalised text.
 
@@ -502,11 +435,3 @@ def raw_columns(line: str, start: int, end: int, skipped: int, length: int) -> t
     while last < end and unicodedata.combining(line[last]):
         last += 1
     return first, last
-
-
-def _clauses(line: str, start: int, end: int) -> Iterator[tuple[int, int]]:
-    for stop in [*[found.end() for found in _CLAUSE_END.finditer(line, start, end)], end]:
-        if inner := line[start:stop].strip():
-            left = line.index(inner, start)
-            yield left, left + len(inner)
-        start = stop

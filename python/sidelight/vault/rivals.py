@@ -67,7 +67,7 @@ def _rival_pieces(cited: tuple[int, int], old: Pieces, new: Pieces, anchored: bo
     """The body pieces outside the passage; beside one of its neighbours only those now gone."""
     flags = [True] * len(old.norms)
     if anchored:
-        gone = old.counts - new.counts
+        gone = old.fewer_in(new)
         flags = [norm in gone for norm in old.norms]
     flags[: old.body] = [False] * old.body
     flags[cited[0] : cited[1] + 1] = [False] * (cited[1] + 1 - cited[0])
@@ -96,8 +96,9 @@ def _is_patchwork(found: Run, cited: tuple[int, int], old: Pieces, new: Pieces) 
     """
     was = Counter(old.norms[cited[0] : cited[1] + 1])
     here = Counter(new.norms[found.first : found.last + 1])
-    beside, elsewhere = old.counts - was, new.counts - here
-    if any(p in here and p not in beside and p not in elsewhere for p in was):
+    beside = {piece: old.counts[piece] - count for piece, count in was.items()}
+    elsewhere = {piece: new.counts[piece] - here[piece] for piece in was}
+    if any(here[piece] and not beside[piece] and not elsewhere[piece] for piece in was):
         return False
     strayed = sum(
         len(piece) * min(count, max(0, elsewhere[piece] - beside[piece]))
@@ -105,22 +106,22 @@ def _is_patchwork(found: Run, cited: tuple[int, int], old: Pieces, new: Pieces) 
     )
     if strayed > _MUCH * sum(len(piece) * count for piece, count in was.items()):
         return True
-    gone = beside & (old.counts - new.counts)
+    gone = [piece for piece in old.fewer_in(new) if old.counts[piece] > was[piece]]
     alien = _closer_to(gone, was - here, here - was)
     return alien > _MUCH * sum(len(piece) * count for piece, count in here.items())
 
 
-def _closer_to(others: Iterable[str], lost: Iterable[str], changed: Counter[str]) -> int:
+def _closer_to(others: Sequence[str], lost: Iterable[str], changed: Counter[str]) -> int:
     """Characters of changed pieces that are as like one of `others` as any that was lost."""
-    texts, mine = list(others), list(lost)
-    if len(texts) * len(changed) > _PAIRS:
+    mine = list(lost)
+    if len(others) * len(changed) > _PAIRS:
         raise TooManyError
     scorer = Indel.normalized_similarity
     alien = 0
     for piece, count in changed.items():
         own = max((scorer(piece, each) for each in mine), default=0.0)
         least = max(own, THRESHOLD)
-        likest = process.extractOne(piece, texts, scorer=scorer, score_cutoff=least - 0.01)
+        likest = process.extractOne(piece, others, scorer=scorer, score_cutoff=least - 0.01)
         if likest and likest[1] >= least:
             alien += len(piece) * count
     return alien
