@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 from collections import Counter
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
@@ -118,6 +119,20 @@ def sentences_passage(note: Note, number: int, line: Line, rng: random.Random) -
     return Passage(PassageKind.LINES, path, number, number, span, None, text)
 
 
+FORMS = {
+    "Chinese": re.compile(r"[\u4e00-\u9fff]"),
+    "table": re.compile(r"^\|.*\|", re.M),
+    "list": re.compile(r"^\s*- ", re.M),
+    "code": re.compile(r"^```", re.M),
+    "heading": re.compile(r"^#+ ", re.M),
+}
+
+
+def forms_of(text: str) -> list[str]:
+    """What a passage holds, so that a run can say that each kind took part."""
+    return [form for form, mark in FORMS.items() if mark.search(text)]
+
+
 @dataclass
 class Case:
     """One passage, one answer, and what really happened."""
@@ -134,6 +149,10 @@ class Case:
         found = self.answer.match is not None
         kind = "part" if self.passage.columns else "lines"
         tally.add(f"asked {kind}")
+        for form in forms_of(self.passage.text):
+            tally.add(f"asked {form}")
+            if found:
+                tally.add(f"found {form}")
         if not found:
             tally.add("unresolvable")
         elif self.answer.match is Match.EXACT:
@@ -141,8 +160,11 @@ class Case:
             if n(self.answer.text) != n(self.passage.text) and not self.passage.columns:
                 tally.add("exact with another text", self.show())
             if not self.same_place(truth):
-                tally.add("exact, other copy", None)
-                if not self.interchangeable() and not self.copy_for_lost(truth):
+                if self.interchangeable():
+                    tally.add("exact, equal texts traded places")
+                elif self.copy_for_lost(truth):
+                    tally.add("exact, copy of what lost its text")
+                else:
                     tally.add("exact wrong", self.show())
         else:
             tally.add("similar")
@@ -195,14 +217,16 @@ class Case:
         return covered
 
     def same_place(self, truth: set[tuple[int, int]]) -> bool:
-        """Whether what is shown is what was cited; its text is known to be the same.
+        """Whether what is shown is what was cited, to the line; its text is known to be the same.
 
-        Of several lines some may have traded places with equal ones. A part of a long line that
-        crosses lines now is shown as whole lines.
+        Where the passage was torn apart, equal lines may stand in the place of some of its own. A
+        part of a long line that crosses lines now is shown as whole lines.
         """
         shown = self.shown()
         if self.passage.columns and not self.answer.columns:
             return {line for line, _ in shown} == {line for line, _ in truth}
+        if self.run_text(truth) == n(self.passage.text):
+            return shown == truth
         return bool(shown & truth)
 
     def interchangeable(self) -> bool:
@@ -233,7 +257,7 @@ class Case:
         if not truth and self.copies(self.before) == self.copies(self.after) == 1:
             return True  # deleted, and the same text written anew
         cited = self.cited()
-        return any(unit.origin in cited or unit.kin in cited for unit in self.units(self.shown()))
+        return all(unit.origin in cited or unit.kin in cited for unit in self.units(self.shown()))
 
     def units(self, places: Collection[tuple[int, int]]) -> list[Unit]:
         lines = self.now.all_lines()

@@ -8,7 +8,7 @@ import unicodedata
 from collections import Counter
 
 import pytest
-from citation_judge import Tally, compared_with_rules, judge_scripts
+from citation_judge import FORMS, Tally, compared_with_rules, judge_scripts
 from edited_canvas import judge_canvases
 from edited_note import EditedNote, Line, Unit
 from hypothesis import given, settings
@@ -41,6 +41,8 @@ def check_floors(tally: Tally) -> None:
     assert counts["property wrong"] == 0, examples["property wrong"][0]
     allowed = counts["similar"] // 1000
     assert counts["similar wrong"] <= max(allowed, 1), examples["similar wrong"]
+    for form in FORMS:
+        assert counts[f"found {form}"] > 40, form
     assert tally.share("duplicate lines", "lines") >= 0.3
     assert tally.share("unique, found", "unique") >= 0.99, examples["unique, missed"]
     found = counts["changed, found"] + counts["changed, short, found"]
@@ -51,7 +53,7 @@ def check_floors(tally: Tally) -> None:
 def test_each_answer_is_where_the_passage_went() -> None:
     tally = judge_scripts(seed=1, scripts=220, edits=6)
     assert tally.counts["edits"] >= 700
-    for part in ("asked part", "fresh", "similar", "unresolvable"):
+    for part in ("asked part", "property found", "fresh", "similar", "unresolvable"):
         assert tally.counts[part] > 20, part
     check_floors(tally)
 
