@@ -26,6 +26,7 @@ TESTS = [
     "tests/properties/test_relocate_edits.py",
 ]
 CITE, KINDS, RULES = "query/cite.py", "vault/relocate.py", "vault/run_rules.py"
+RIVALS, OUTLINE = "vault/rivals.py", "vault/outline.py"
 PIECES, RUNS, RATIO = "vault/pieces.py", "vault/similar_run.py", "vault/similarity.py"
 
 
@@ -152,9 +153,39 @@ MUTATIONS = [
     ),
     Mutation(
         "5: a text that stood elsewhere is taken for the passage",
-        RULES,
-        "if any(span.last < sought.first or span.first > sought.last for span in stood):",
+        RIVALS,
+        "if len(now) < len(then) or likest >= max(1, anchors):",
         "if False:",
+    ),
+    Mutation(
+        "5: a copy that stands as it stood is taken for the passage",
+        RIVALS,
+        "if len(now) < len(then) or likest >= max(1, anchors):",
+        "if len(now) < len(then):",
+    ),
+    Mutation(
+        "5: a copy elsewhere hides the passage",
+        RIVALS,
+        "if len(now) < len(then) or likest >= max(1, anchors):",
+        "if then:",
+    ),
+    Mutation(
+        "5: pieces that stand elsewhere do not matter",
+        RIVALS,
+        "    if strayed > _MUCH *",
+        "    if False and strayed > _MUCH *",
+    ),
+    Mutation(
+        "5: pieces that were others do not matter",
+        RIVALS,
+        "return alien > _MUCH *",
+        "return False and alien > _MUCH *",
+    ),
+    Mutation(
+        "5: a piece that stands nowhere else is no witness",
+        RIVALS,
+        "    if any(here[piece] and not beside[piece] and not elsewhere[piece] for piece in was):",
+        "    if False:",
     ),
     Mutation(
         "parts: cut passages are taken from other sentences",
@@ -184,14 +215,14 @@ MUTATIONS = [
     Mutation(
         "5: neighbours are candidates",
         RULES,
-        "[norm not in accounted for norm in pieces.norms]",
+        "[norm not in known or norm in inside for norm in pieces.norms]",
         "[True] * len(pieces.norms)",
     ),
     Mutation(
         "5: lines equal to one of the passage are accounted for",
         RULES,
-        "*norms[self.last + 1 :]} - inside",
-        "*norms[self.last + 1 :]}",
+        "[norm not in known or norm in inside for norm in pieces.norms]",
+        "[norm not in known for norm in pieces.norms]",
     ),
     Mutation("5: runs of any length", RULES, "2 * sought.extent + 2", "99"),
     Mutation("5: short runs only", RULES, "2 * sought.extent + 2", "1"),
@@ -215,20 +246,20 @@ MUTATIONS = [
     Mutation("5: short texts are found by likeness", RULES, "MIN_LETTERS = 6", "MIN_LETTERS = 0"),
     Mutation(
         "5: an edited twin is taken for the passage",
-        RULES,
-        "if not rivals or rivals[0].score < score:",
-        "if True:",
+        RIVALS,
+        "if rivals and rivals[0].score >= found.score:",
+        "if False:",
     ),
     Mutation(
         "5: of equal texts that changed none",
-        RULES,
-        "if rivals[0].score > score or not own()[found.first]:",
+        RIVALS,
+        "if rivals[0].score > found.score or not own()[found.first]:",
         "if True:",
     ),
     Mutation(
         "5: of equal texts under one heading the other",
-        RULES,
-        "return any(under[rival.first] and rival.score == score for rival in rivals)",
+        RIVALS,
+        "return any(under[rival.first] and rival.score == found.score for rival in rivals)",
         "return False",
     ),
     Mutation(
@@ -253,8 +284,32 @@ MUTATIONS = [
     Mutation(
         "parts: sentences are not joined as they stood",
         PIECES,
-        "apart[-1] = start > columns[-1][1]",
-        "apart[-1] = True",
+        "[after[1] > span[2] for span, after in pairwise(spans)]",
+        "[True for span, after in pairwise(spans)]",
+    ),
+    Mutation(
+        "parts: neighbours are not cut",
+        PIECES,
+        "chosen.update(whole.lines[max(0, first - 1) : first])",
+        "",
+    ),
+    Mutation(
+        "parts: only the first line that holds the text is cut",
+        PIECES,
+        "at = whole.joined.find(wanted, at + 1)",
+        "at = -1",
+    ),
+    Mutation(
+        "3: a line shared with the version before is another line",
+        PIECES,
+        "*there[len(there) - tail :],",
+        "*there[len(there) - tail :][::-1],",
+    ),
+    Mutation(
+        "4: headings in code count",
+        OUTLINE,
+        'text = "\\n".join(_without_code(lines))',
+        'text = text.replace("`", "").replace("~", "")',
     ),
     Mutation(
         "parts: cut passages must start where sentences do",

@@ -209,6 +209,47 @@ def test_a_text_that_stood_elsewhere_before_is_not_taken_for_the_passage() -> No
     assert "more like another" in str(check(before, (5, 6), after))
 
 
+@pytest.mark.parametrize(
+    ("text", "rest"),
+    [
+        ("the harbour master keeps the spare rope and the lamp", "Work until six."),
+        ("三月底去京都，清早先到清水寺，再坐电车去伏见稻荷大社。", "工作到六点。"),
+    ],
+)
+def test_a_copy_under_another_heading_does_not_hide_what_is_left(text: str, rest: str) -> None:
+    before = f"# A\n\n{text}\n\n# B\n\n{text}\n\n{rest}\n\n# C\n\nend\n"
+    after = f"# A\n\n{text}\n\n# B\n\nmore\n\n{text}\n\n# C\n\nend\n"
+    assert check(before, (7, 9), after) == (9, 9, "similar")
+
+
+@pytest.mark.parametrize(
+    "row", ["| Name | Remark of the week | Amount |", "| 城市 | 本周的备注和说明 | 价格 |"]
+)
+def test_a_passage_whose_lines_stand_elsewhere_is_not_taken_from_new_ones(row: str) -> None:
+    before = f"intro\n\n### Log\n\n{row}\n| --- | --- | --- |\n| a | ticket | 212 |\n"
+    new = f"{row}\n| --- | --- | --- |\n| for | invoice | 209 |\n"
+    after = f"intro\n{row}\n{new}| --- | --- | --- |\n| a | ticket | 212 |\n"
+    assert "more like another" in str(check(before, (3, 6), after))
+
+
+@pytest.mark.parametrize(
+    ("text", "edited"),
+    [
+        ("- [ ] plan the summer bridge and bring a ticket", "- [ ] plan a summer bridge and bring a ticket"),
+        ("- [ ] 四月初去奈良，中午先喂鹿，再坐电车回来", "- [ ] 五月初去奈良，中午先喂鹿，再坐电车回来"),
+    ],
+)  # fmt: skip
+def test_of_equal_lines_that_went_none_is_taken_for_the_edited_one(text: str, edited: str) -> None:
+    before = f"{text}\n\nother things\n\n{text}\n\n{text}\n"
+    assert "more like another" in str(
+        check(before, (5, 7), f"{edited}\n\n{text}\n\nother things\n")
+    )
+    alone = "码头上的灯 words of its own"
+    before = f"start\n\n{text}\n{alone}\n\nend\n\nmiddle\n\n{text}\n"
+    after = f"other\n\n{edited}\n{alone}\n\nanother\n"
+    assert check(before, (3, 4), after) == (3, 4, "similar")
+
+
 def test_an_edited_twin_is_not_taken_for_a_deleted_passage() -> None:
     before = (
         "# Sales\n\nIn the northern region revenue grew by four percent in the second quarter.\n\n"
