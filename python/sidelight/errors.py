@@ -40,6 +40,12 @@ class SettingsError(UsageError):
     code = "SETTINGS"
 
 
+class QueriesError(UsageError):
+    """A file of judged queries is missing or not valid; the command was right (exit code 1)."""
+
+    code = "QUERIES"
+
+
 class VaultError(SidelightError):
     """The vault is missing, not a folder, or cannot be read."""
 

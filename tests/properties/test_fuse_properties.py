@@ -81,16 +81,18 @@ def test_diversity_keeps_order_and_its_limits(numbers: list[int], per_note: int)
         assert of_note == per_note or candidate.chunk.text_hash in texts
 
 
-@given(st.floats(-1, 1), st.floats(0, 1), st.floats(0, 1), st.floats(0, 1))
+@given(st.floats(-1, 1), st.floats(-1, 1), st.floats(0, 1), st.floats(0, 1), st.floats(0, 1))
 def test_evidence_is_a_confidence_that_only_grows(
-    cosine: float, coverage: float, name: float, more: float
+    cosine: float, title: float, coverage: float, name: float, more: float
 ) -> None:
     def sure(*numbers: float) -> float:
         return float(evidence(*(np.array([number]) for number in numbers))[0])
 
-    value = sure(cosine, coverage, name)
+    value = sure(cosine, title, coverage, name)
     assert 0 <= value <= 1
-    assert sure(min(1, cosine + more), coverage, name) >= value
-    assert sure(cosine, min(1, coverage + more), name) >= value
-    assert sure(cosine, coverage, min(1, name + more)) >= value
-    assert sure(float("nan"), coverage, name) <= value
+    assert sure(min(1, cosine + more), title, coverage, name) >= value
+    assert sure(cosine, min(1, title + more), coverage, name) >= value
+    assert sure(cosine, title, min(1, coverage + more), name) >= value
+    assert sure(cosine, title, coverage, min(1, name + more)) >= value
+    assert sure(float("nan"), title, coverage, name) <= value
+    assert sure(cosine, float("nan"), coverage, name) <= value

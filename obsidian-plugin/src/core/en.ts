@@ -176,6 +176,7 @@ export const en = {
     "{n} {n|passage was|passages were} left out: the text that was indexed is no longer in the notes.",
   "reason.index_incomplete":
     "The index is not complete yet, so the answer may still be on its way.",
+  "reason.no_content": "This query has no word that says what it is about.",
   "reason.empty_query": "There is nothing to search for in this query.",
   "reason.no_text": "This note has no text to compare with others.",
 

@@ -157,6 +157,7 @@ export const zh: Dictionary = {
   "reason.below_threshold": "最接近的内容也不足以算作答案。",
   "reason.unresolvable": "有 {n} 个段落未列出，因为索引时的文字已不在笔记中。",
   "reason.index_incomplete": "索引尚未完成，答案可能稍后才会出现。",
+  "reason.no_content": "这个查询里没有说明要找什么的词。",
   "reason.empty_query": "这个查询中没有可以搜索的内容。",
   "reason.no_text": "这篇笔记没有可供比较的文字。",
 

@@ -16,7 +16,7 @@ from typing import Any
 import click
 
 from sidelight.cli.knowledge import feedback, sources
-from sidelight.errors import SettingsError, SidelightError, UsageError
+from sidelight.errors import QueriesError, SettingsError, SidelightError, UsageError
 
 MODES = click.Choice(["hybrid", "lexical", "semantic", "coverage"])
 LEVELS = click.Choice(["debug", "info", "warning", "error"])
@@ -57,7 +57,7 @@ def main() -> None:
         _leave(f"{error.format_message()} See `sidelight --help`.", 2)
     except click.ClickException as error:
         _leave(error.format_message(), 1)
-    except SettingsError as error:
+    except (SettingsError, QueriesError) as error:
         _leave(str(error), 1)
     except UsageError as error:
         _leave(str(error), 2)

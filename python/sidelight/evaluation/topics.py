@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from sidelight.errors import UsageError
+from sidelight.errors import QueriesError
 
 UNANSWERABLE = "no-answer"  # the kind of a question the vault does not answer
 
@@ -40,13 +40,13 @@ def read_topics(path: Path, query_field: str = "query") -> tuple[Topic, ...]:
         query_field: the key whose text is asked (`query_hans` asks in simplified characters).
 
     Raises:
-        UsageError: the file cannot be read, or a line is not what it should be; the message
+        QueriesError: the file cannot be read, or a line is not what it should be; the message
             names the line.
     """
     try:
         text = path.read_text("utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(
+        raise QueriesError(
             f"The query file {path} cannot be read ({error}).",
             "Name a file with one JSON object a line, in UTF-8.",
         ) from error
@@ -58,14 +58,14 @@ def read_topics(path: Path, query_field: str = "query") -> tuple[Topic, ...]:
             continue
         topic = _topic(_Row(path, number, line), query_field)
         if topic.id in seen:
-            raise UsageError(
+            raise QueriesError(
                 f"{path}, line {number}: the id '{topic.id}' stands on line {seen[topic.id]} too.",
                 "Give each query an id of its own, or none.",
             )
         seen[topic.id] = number
         topics.append(topic)
     if not topics:
-        raise UsageError(
+        raise QueriesError(
             f"The query file {path} holds no queries.",
             'Write one object a line, such as {"query": "...", "relevant": [{"path": "a.md"}]}.',
         )
@@ -86,8 +86,8 @@ class _Row:
             raise self.error("not a JSON object")
         self.data: Mapping[str, Any] = data
 
-    def error(self, what: str) -> UsageError:
-        return UsageError(f"{self._where}: {what}.", "Correct the line or take it out.")
+    def error(self, what: str) -> QueriesError:
+        return QueriesError(f"{self._where}: {what}.", "Correct the line or take it out.")
 
     def text(self, key: str, default: str | None = None) -> str:
         value = self.data.get(key, default)

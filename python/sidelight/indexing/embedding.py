@@ -1,4 +1,4 @@
-"""Which passages wait for their vector, and how do they get one?
+"""Which passages and names of notes wait for their vector, and how do they get one?
 
 Newest notes first, in windows small enough that a query or a newly saved note never waits long.
 A text that breaks the model is left out, alone. What is embedded is never embedded again.
@@ -8,15 +8,17 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
 from sidelight.errors import ModelError
 from sidelight.indexing.draft import embedded_text
+from sidelight.language.detect import detect
 from sidelight.models.embedder import Embedder
 from sidelight.store.catalog import Catalog
-from sidelight.store.rows import ChunkRow
+from sidelight.store.rows import ChunkRow, NoteRow, name_hash
 from sidelight.store.tables import Tables
 from sidelight.store.vectors import Matrix
 from sidelight.types import Progress
@@ -27,6 +29,16 @@ _WINDOW = 128  # chunks a commit
 _BATCH = 16  # chunks between two looks at what else is to do: 0.2 to 0.4 s of work
 
 Stopped = Callable[[], bool]
+
+
+@dataclass(frozen=True, slots=True)
+class _Waiting:
+    """A passage, or the name of a note, that has no vector yet."""
+
+    embed_hash: str
+    language: str
+    path: str
+    chunk: ChunkRow | None  # None for a name
 
 
 class VectorQueue:
@@ -48,7 +60,7 @@ class VectorQueue:
         self._committed = committed
         self._tables = tables
         self._catalog = catalog
-        self._queue: list[ChunkRow] = []  # newest notes first
+        self._queue: list[_Waiting] = []  # newest notes first
         self._revision = -1  # of the catalog the queue was made from
         self._since = 0.0  # when this run of embedding began
         self._done = 0  # passages since then
@@ -67,7 +79,8 @@ class VectorQueue:
         if self._revision != self._catalog.revision:
             with self._catalog.lock:
                 self._revision = self._catalog.revision
-                rows = self._catalog.unembedded()
+                names = [_name(note) for note in self._catalog.unnamed()]
+                rows = names + [_passage(row) for row in self._catalog.unembedded()]
                 age = {p: -n.mtime_ns for p, n in self._catalog.notes.items()}
             rows.sort(key=lambda row: age.get(row.path, 0))
             self._queue = [r for r in rows if r.embed_hash not in self._unembeddable]
@@ -96,22 +109,19 @@ class VectorQueue:
 
     def progress(self) -> Progress:
         """How far embedding is, over the whole index."""
-        total = self._catalog.searchable
+        total = self._catalog.searchable + len(self._catalog.names)
         left = len(self._queue)
         spent = max(time.monotonic() - self._since, 1e-6)
         rate = self._done / spent
         return Progress("vectors", max(0, total - left), total, rate, left / rate if rate else None)
 
-    def _embed(self, embedder: Embedder, rows: Sequence[ChunkRow], interrupted: Stopped) -> int:
+    def _embed(self, embedder: Embedder, rows: Sequence[_Waiting], interrupted: Stopped) -> int:
         """Embeds and stores a window in one commit; returns how many rows are dealt with."""
-        texts = self._tables.texts([row.chunk_id for row in rows])
-        ready = [
-            (row, embedded_text(note.title, row.heading_path, texts[row.chunk_id][0]))
-            for row in rows
-            if row.chunk_id in texts and (note := self._catalog.notes.get(row.path))
-        ]
+        texts = self._tables.texts([row.chunk.chunk_id for row in rows if row.chunk is not None])
+        written = ((row, self._text(row, texts)) for row in rows)
+        ready = [(row, text) for row, text in written if text is not None]
         ready.sort(key=lambda pair: len(pair[1]))  # texts of like length waste no padding
-        embedded: list[ChunkRow] = []
+        embedded: list[_Waiting] = []
         vectors: list[Matrix] = []
         done = len(rows) - len(ready)  # gone since the queue was made
         for start in range(0, len(ready), _BATCH):
@@ -134,9 +144,19 @@ class VectorQueue:
             self._committed()
         return done
 
+    def _text(self, row: _Waiting, texts: Mapping[str, tuple[str, str]]) -> str | None:
+        """What is embedded; None where it is gone since the queue was made."""
+        note = self._catalog.notes.get(row.path)
+        if note is None:
+            return None
+        if row.chunk is None:
+            return note.title if name_hash(note.title) == row.embed_hash else None
+        held = texts.get(row.chunk.chunk_id)
+        return embedded_text(note.title, row.chunk.heading_path, held[0]) if held else None
+
     def _vectors_of(
-        self, embedder: Embedder, batch: Sequence[tuple[ChunkRow, str]]
-    ) -> list[tuple[ChunkRow, Matrix]]:
+        self, embedder: Embedder, batch: Sequence[tuple[_Waiting, str]]
+    ) -> list[tuple[_Waiting, Matrix]]:
         """Vectors of a batch; a text that breaks the model is left out, alone."""
         try:
             vectors = embedder.embed_passages([text for _, text in batch])
@@ -147,3 +167,11 @@ class VectorQueue:
             self._unembeddable.add(batch[0][0].embed_hash)
             return []
         return [(row, vector) for (row, _), vector in zip(batch, vectors, strict=True)]
+
+
+def _passage(row: ChunkRow) -> _Waiting:
+    return _Waiting(row.embed_hash, row.language, row.path, row)
+
+
+def _name(note: NoteRow) -> _Waiting:
+    return _Waiting(name_hash(note.title), detect(note.title), note.path, None)

@@ -38,6 +38,7 @@ class QueryTerm:
         weight: what holding it is worth before idf, 0..2; see the module's text.
         prefix: it stands for every term that begins with it.
         source: the query's own spelling, for people.
+        stop: it says how something is asked, not what about.
     """
 
     term: str
@@ -45,6 +46,7 @@ class QueryTerm:
     weight: float
     prefix: bool
     source: str
+    stop: bool = False
 
 
 _USER = 2.0
@@ -77,7 +79,8 @@ def weigh_tokens(text: str, tokens: Sequence[Token], typing: bool) -> list[Query
     for token in tokens:
         weight = weights.of(token) * (factor if weights.is_stop(token) else 1.0)
         source = text[token.start : token.end]
-        term = QueryTerm(token.term, token.kind, round(weight, 6), False, source)
+        stop = _Weights.is_stop(weights, token)
+        term = QueryTerm(token.term, token.kind, round(weight, 6), False, source, stop)
         old = best.get(token.term)
         if old is None or old.weight < term.weight:
             best[token.term] = term

@@ -8,13 +8,14 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from sidelight.query import explain
 from sidelight.query.asked import Asked
 from sidelight.query.candidates import CHANNELS, Candidate
 from sidelight.query.cite import LiveFile, LiveFiles, cite
 from sidelight.query.expand import Linked
-from sidelight.query.fuse import fuse, trace_list
 from sidelight.query.gate import Decision
 from sidelight.query.index import Index
+from sidelight.query.reasons import lost_reason, no_evidence_reasons, query_view
 from sidelight.query.recall import Recalled
 from sidelight.query.refs import ref_of
 from sidelight.query.snippet import snippet
@@ -31,8 +32,6 @@ from sidelight.types import (
     Origin,
     Passage,
     PassageKind,
-    QueryView,
-    Reason,
     Result,
     SearchResult,
 )
@@ -42,7 +41,6 @@ from sidelight.vault.markup import without_marks
 NEAR_MISSES = 5  # contract
 _SOURCE = "vault"
 _READ_PAST = 50  # candidates beyond the limit that are looked at when passages are gone
-_UNKNOWN_SHOWN = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,21 +183,24 @@ def compose(
     ok = bool(cited.shown) and (decision.passed or not asked.gate)
     shown = [*cited.shown, *cited.linked] if ok else cited.shown[:NEAR_MISSES]
     results = tuple(_result(index, asked, rank, p, cited) for rank, p in enumerate(shown, 1))
-    lost = _lost_reason(len(cited.lost))
+    lost = lost_reason(len(cited.lost))
     if ok:
         reasons = [lost] if lost else []
     else:
-        reasons = _no_evidence_reasons(index.vault, asked, ordered, decision, cited, state)
+        nearest = cited.shown[0].path if cited.shown else None
+        reasons = no_evidence_reasons(
+            index.vault, asked, ordered, decision, nearest, len(cited.lost), state
+        )
     return SearchResult(
         ok=ok,
         reasons=tuple(reasons),
-        query=_query_view(asked),
+        query=query_view(asked),
         results=results if ok else (),
         near_misses=() if ok else results,
         degraded=(*recalled.degraded, *_missing_vectors(index, asked, state)),
         index=state,
         timing_ms=_timing(stopwatch, recalled),
-        trace=_trace(index, asked, recalled, ordered, decision) if asked.explain else None,
+        trace=explain.trace(index, asked, recalled, ordered, decision) if asked.explain else None,
         confidence=decision.confidence,
     )
 
@@ -289,74 +290,6 @@ def live_link_line(live: Any, source_text: str) -> int | None:
     return lines[0] if len(lines) == 1 else None
 
 
-def _no_evidence_reasons(
-    vault: Path,
-    asked: Asked,
-    ordered: Sequence[Candidate],
-    decision: Decision,
-    cited: Cited,
-    state: IndexState,
-) -> list[Reason]:
-    reasons = []
-    if not vault.is_dir():
-        reasons.append(Reason("vault_missing", f"The vault {vault} is not there."))
-    if state.pending:
-        reasons.append(
-            Reason(
-                "index_incomplete",
-                f"The index is not complete yet: {state.pending} items are still to be done, "
-                "so an answer may be missing.",
-            )
-        )
-    lost = _lost_reason(len(cited.lost))
-    if not ordered:
-        reasons.append(Reason("no_hits", "Nothing in the vault matches the query."))
-    elif not cited.shown:
-        reasons.append(lost or Reason("unresolvable", "No passage stands on disk any more."))
-        lost = None
-    else:
-        nearest = cited.shown[0]
-        reasons.append(
-            Reason(
-                "below_threshold",
-                f"The nearest passage is in “{nearest.path}”, but it is too unlikely to answer "
-                f"({decision.confidence:.2f} of the needed {decision.threshold:.2f}).",
-            )
-        )
-    unknown = _unknown_words(asked)
-    if unknown:
-        words = ", ".join(unknown[:_UNKNOWN_SHOWN])
-        reasons.append(Reason("unknown_words", f"The vault does not know: {words}."))
-    if lost:
-        reasons.append(lost)
-    return reasons
-
-
-def _lost_reason(lost: int) -> Reason | None:
-    if not lost:
-        return None
-    what = "1 passage was" if lost == 1 else f"{lost} passages were"
-    return Reason("unresolvable", f"{what} left out: no longer found in the files.")
-
-
-def _unknown_words(asked: Asked) -> list[str]:
-    """What the query names that the vault has never seen, in the query's own spelling."""
-    if asked.lexical is None:
-        return []
-    unknown = (t.query for t in asked.lexical.unknown() if t.query.weight >= 0.5)
-    return list(dict.fromkeys(term.source for term in unknown))
-
-
-def _query_view(asked: Asked) -> QueryView:
-    return QueryView(
-        text=asked.shown_text,
-        terms=tuple(dict.fromkeys(t.source for t in asked.terms)),
-        unknown_terms=tuple(_unknown_words(asked)),
-        filters=asked.filters,
-        language=asked.language,
-    )
-
-
 def _missing_vectors(index: Index, asked: Asked, state: IndexState) -> list[Degraded]:
     if asked.mode is Mode.LEXICAL or asked.filters_only:
         return []
@@ -365,6 +298,8 @@ def _missing_vectors(index: Index, asked: Asked, state: IndexState) -> list[Degr
     if state.embedded_chunks < index.catalog.searchable:
         done, total = state.embedded_chunks, index.catalog.searchable
         return [Degraded("vector", f"{done} of {total} passages are embedded so far", True)]
+    if index.catalog.next_vectors is None and index.catalog.unnamed():
+        return [Degraded("vector", "the names of some notes are not embedded yet", True)]
     return []
 
 
@@ -372,53 +307,3 @@ def _timing(stopwatch: Stopwatch, recalled: Recalled) -> dict[str, Any]:
     timing = {"total": 0.0, "parse": 0.0, "recall": {}, "fuse": 0.0, "rerank": 0.0}
     timing |= {"expand": 0.0, "gate": 0.0, "cite": 0.0}
     return timing | stopwatch.timing_ms()
-
-
-def _trace(
-    index: Index,
-    asked: Asked,
-    recalled: Recalled,
-    ordered: Sequence[Candidate],
-    decision: Decision,
-) -> dict[str, Any]:
-    """Every candidate of every channel and what each contributed; they add up to `rrf_score`."""
-    return {
-        "mode": asked.mode.value,
-        "k": index.settings.rrf_k,
-        "channels": {
-            name: [
-                {
-                    "path": hit.chunk.path,
-                    "chunk_id": hit.chunk.chunk_id,
-                    "rank": rank,
-                    "score": hit.score,
-                    "matched": list(hit.matched),
-                }
-                for rank, hit in enumerate(hits, start=1)
-            ]
-            for name, hits in recalled.hits.items()
-        },
-        "fused_plain": trace_list(fuse(recalled.hits, {}, index.settings.rrf_k)),
-        "candidates": [_explained(c) for c in ordered],
-        "gate": {
-            "confidence": decision.confidence,
-            "threshold": decision.threshold,
-            "passed": decision.passed,
-            "features": dict(decision.features),
-        },
-    }
-
-
-def _explained(candidate: Candidate) -> dict[str, Any]:
-    chunk = candidate.chunk
-    return {
-        "path": chunk.path,
-        "chunk_id": chunk.chunk_id,
-        "heading_path": list(chunk.heading_path),
-        "lines": None if chunk.start_line is None else [chunk.start_line, chunk.end_line],
-        "contributions": dict(candidate.contributions),
-        "rrf_score": candidate.rrf_score,
-        "cosine": None if candidate.cosine != candidate.cosine else candidate.cosine,
-        "coverage": candidate.coverage,
-        "evidence": candidate.evidence,
-    }

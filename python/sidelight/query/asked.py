@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -13,7 +14,7 @@ from numpy.typing import NDArray
 from sidelight.config import Settings
 from sidelight.errors import NotFoundError, UsageError
 from sidelight.language.detect import detect
-from sidelight.language.terms import QueryTerm
+from sidelight.language.terms import QueryTerm, Terms
 from sidelight.query.candidates import Candidate, Hit
 from sidelight.query.compound import since
 from sidelight.query.filters import allowed_notes, holds_phrase, is_scoped
@@ -26,6 +27,9 @@ from sidelight.types import Mode, PassageKind, SearchRequest, TermKind
 
 _RELATED_TERMS = 24  # the most telling words of a passage; more only add noise
 _MOST_TEXT = 2_000  # characters that are ranked by: the start of a pasted page says what it is
+_BARE_OPERATOR = re.compile(
+    r"(?<!\S)(?:path|file|tag|line|section|after|before):(?!\S)", re.IGNORECASE
+)
 FILTER_NAMES = ("path", "file", "tag", "property", "line", "section", "after", "before", "query")
 
 
@@ -40,6 +44,7 @@ class Asked:
         vector: its centred unit vector, shape (d,), once the vector channel made it.
         limit: direct passages wanted.
         scoped: to one note or folder, so that all its passages may show.
+        has_content: some word says what the query is about, not only how it is asked.
     """
 
     text: str
@@ -61,6 +66,7 @@ class Asked:
     own_vector: NDArray[np.float32] | None = None  # of a passage that is asked about
     own_path: str | None = None  # its note, which is no answer
     asked_per_note: int | None = None  # instead of the setting
+    has_content: bool = True
 
     def per_note(self, settings: Settings) -> int | None:
         """How many passages one note may have among the direct results; None for all."""
@@ -168,7 +174,15 @@ def understand(request: SearchRequest, index: Index) -> Asked:
         gate=request.gate,
         lexical=lexical,
         asked_per_note=request.per_note,
+        has_content=bool(parsed.phrases) or _has_content(text, terms, index.terms),
     )
+
+
+def _has_content(text: str, terms: Sequence[QueryTerm], cutter: Terms) -> bool:
+    """Whether a word is left beside function words and operators of nothing (`path:`)."""
+    bare = _BARE_OPERATOR.sub(" ", text)
+    left = terms if bare == text else cutter.query_terms(bare)
+    return any(not term.stop for term in left)
 
 
 def understand_passage(path: str, line: int | None, limit: int, index: Index) -> Asked:

@@ -19,7 +19,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from sidelight.query.candidates import Candidate
-from sidelight.query.evidence import evidence, measure
+from sidelight.query.evidence import measure
 from sidelight.query.index import Index
 from sidelight.query.lexical import LexicalQuery
 from sidelight.store.rows import ChunkRow
@@ -104,11 +104,8 @@ def _add_missing(
         ]
     if not chunks:
         return
-    cosines, coverages = measure(chunks, query, vector, index.catalog)
-    sure = evidence(cosines, coverages, np.zeros(len(chunks)))
-    for chunk, cosine, coverage, value in zip(
-        chunks, cosines.tolist(), coverages.tolist(), sure.tolist(), strict=True
-    ):
+    measured = measure(chunks, query, vector, index.catalog)
+    for chunk, (cosine, coverage, value) in zip(chunks, measured.rows(), strict=True):
         found = passages[chunk.path]
         if not found or value > found[0].evidence:
             passages[chunk.path] = [

@@ -1,14 +1,18 @@
-"""How sure is it that a passage answers? One number on a fixed scale, from two others.
+"""How sure is it that a passage answers? One number on a fixed scale, from four others.
 
-`1 - (1 - s((g - 0.40) / 0.07)) (1 - 0.6 c^2)`: g is the language-centred cosine, c the
-weighted share of the query's terms that the passage holds, s the logistic function. Both are
-absolute by construction, unlike raw scores, so the same number orders the results and feeds
-the gate. Constants fitted on judged questions (docs/ranking.md); they hold on other vaults.
+    1 - (1 - s((g - 0.38) / 0.07)) (1 - 0.7 s((t - 0.50) / 0.07)) (1 - 0.5 c^2) (1 - 0.9 n^2)
+
+g and t are the language-centred cosines of the query with the passage and with the name of its
+note, c the weighted share of the query's terms that the passage holds, n how much the query is
+the name of the note, s the logistic function. All are absolute by construction, unlike raw
+scores, so the same number orders the results and feeds the gate. Constants fitted on judged
+questions, each set without itself (docs/ranking.md).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,27 +22,41 @@ from sidelight.query.lexical import LexicalQuery
 from sidelight.store.catalog import Catalog
 from sidelight.store.rows import ChunkRow
 
-COSINE_MIDDLE = 0.40  # of the default model, language-centred: as likely to answer as not
+# Of the default model, language-centred. A passage at the middle is as likely to answer as not;
+# names are shorter, so theirs lies higher, and a note of the right name may still not answer.
+COSINE_MIDDLE = 0.38
+TITLE_MIDDLE = 0.50
 COSINE_SCALE = 0.07
-WORDS_WORTH = 0.6  # a passage that holds every term of the query is this likely to answer
-NAME_WORTH = 0.9  # a note whose name is the whole query; see docs/ranking.md
+TITLE_WORTH = 0.7
+WORDS_WORTH = 0.5  # a passage that holds every term of the query is this likely to answer
+NAME_WORTH = 0.9  # a note whose name is the whole query
+
+Numbers = NDArray[np.float64]
 
 
-def evidence(
-    cosines: NDArray[np.float64], coverages: NDArray[np.float64], names: NDArray[np.float64]
-) -> NDArray[np.float64]:
+def evidence(cosines: Numbers, titles: Numbers, coverages: Numbers, names: Numbers) -> Numbers:
     """Confidence of each passage in 0..1; all shapes (n,).
 
     Args:
         cosines: language-centred, -1..1; NaN (not embedded, not asked) counts as none.
+        titles: the same of the note's name.
         coverages: 0..1.
         names: score of the metadata channel, 0..1.
     """
-    known = np.nan_to_num(cosines, nan=-1.0)
-    meaning = 1 / (1 + np.exp(-(known - COSINE_MIDDLE) / COSINE_SCALE))
-    meaning = np.where(np.isnan(cosines), 0.0, meaning)
-    missing = (1 - meaning) * (1 - WORDS_WORTH * coverages**2) * (1 - NAME_WORTH * names**2)
+    missing = (
+        (1 - _likely(cosines, COSINE_MIDDLE))
+        * (1 - TITLE_WORTH * _likely(titles, TITLE_MIDDLE))
+        * (1 - WORDS_WORTH * coverages**2)
+        * (1 - NAME_WORTH * names**2)
+    )
     return np.round(1 - missing, 9)
+
+
+def _likely(cosines: Numbers, middle: float) -> Numbers:
+    """How likely a passage of this cosine answers; 0 where there is none."""
+    known = np.nan_to_num(cosines, nan=-1.0)
+    likely = 1 / (1 + np.exp(-(known - middle) / COSINE_SCALE))
+    return np.where(np.isnan(cosines), 0.0, likely)
 
 
 def weigh(
@@ -52,16 +70,13 @@ def weigh(
     Ties by fused score, then path, section, chunk. A part whose channel is not asked
     (`query` or `vector` None) counts as nothing.
     """
-    cosines, coverages = measure([c.chunk for c in candidates], query, vector, catalog)
     names = np.array([_name_score(c) for c in candidates])
-    sure = evidence(cosines, coverages, names).tolist() if candidates else []
+    measured = measure([c.chunk for c in candidates], query, vector, catalog, names)
     weighed = [
         Candidate(
             c.chunk, c.hits, c.contributions, c.rrf_score, cosine, coverage, value, c.rerank_score
         )
-        for c, cosine, coverage, value in zip(
-            candidates, cosines.tolist(), coverages.tolist(), sure, strict=True
-        )
+        for c, (cosine, coverage, value) in zip(candidates, measured.rows(), strict=True)
     ]
     weighed.sort(key=lambda c: (-c.evidence, -c.rrf_score, c.chunk.order))
     return weighed
@@ -72,18 +87,48 @@ def _name_score(candidate: Candidate) -> float:
     return hit.score if hit else 0.0
 
 
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """Numbers of some chunks, all of shape (n,)."""
+
+    cosines: Numbers  # NaN if unknown
+    coverages: Numbers
+    evidence: Numbers
+
+    def rows(self) -> Iterator[tuple[float, float, float]]:
+        """Cosine, coverage and evidence of each chunk."""
+        columns = (self.cosines, self.coverages, self.evidence)
+        return zip(*(column.tolist() for column in columns), strict=True)
+
+
 def measure(
     chunks: Sequence[ChunkRow],
     query: LexicalQuery | None,
     vector: NDArray[np.float32] | None,
     catalog: Catalog,
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Cosine (NaN if unknown) and coverage of each chunk."""
-    cosines = np.full(len(chunks), np.nan)
+    names: Numbers | None = None,
+) -> Measured:
+    """Cosine, coverage and evidence of each chunk.
+
+    Args:
+        chunks: any, also none.
+        query: its terms; None if words are not asked.
+        vector: of the query; None if meaning is not asked.
+        catalog: holds the vectors.
+        names: score of the metadata channel for each chunk; None for none.
+    """
+    cosines = titles = np.full(len(chunks), np.nan)
     if vector is not None:
         with catalog.lock:
-            cosines = catalog.vectors.similarity(vector, (c.embed_hash for c in chunks))
+            vectors = catalog.vectors
+            cosines = vectors.similarity(vector, (c.embed_hash for c in chunks))
+            if vectors.names is not None:
+                hashes = (catalog.names.get(c.path, "") for c in chunks)
+                titles = vectors.names.similarity(vector, hashes)
     coverages = np.zeros(len(chunks))
     if query is not None and chunks:
         coverages = query.scores(chunks)[1]
-    return cosines, coverages
+    known = np.zeros(len(chunks)) if names is None else names
+    wordless = np.array([c.length == 0 for c in chunks], bool)  # a picture: its name is its text
+    coverages = np.where(wordless, np.maximum(coverages, known), coverages)
+    return Measured(cosines, coverages, evidence(cosines, titles, coverages, known))

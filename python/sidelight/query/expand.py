@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from sidelight.config import Settings
 from sidelight.query.candidates import Candidate
-from sidelight.query.evidence import evidence, measure
+from sidelight.query.evidence import measure
 from sidelight.query.lexical import LexicalQuery
 from sidelight.store.catalog import Catalog
 from sidelight.store.rows import ChunkRow, NoteRow
@@ -157,13 +157,10 @@ def _weighed(
             c for path in {c.path for c in wanted.values()} for c in catalog.by_note.get(path, ())
         ]
     chunks = list({**{c.chunk_id: c for c in rows}, **wanted}.values())
-    cosines, coverages = measure(chunks, query, vector, catalog)
-    sure = evidence(cosines, coverages, np.zeros(len(chunks))).tolist()
+    measured = measure(chunks, query, vector, catalog)
     candidates: dict[str, Candidate] = {}
     of_note: dict[str, float] = {}
-    for chunk, cosine, coverage, value in zip(
-        chunks, cosines.tolist(), coverages.tolist(), sure, strict=True
-    ):
+    for chunk, (cosine, coverage, value) in zip(chunks, measured.rows(), strict=True):
         of_note[chunk.path] = max(value, of_note.get(chunk.path, 0.0))
         if chunk.chunk_id in wanted:
             candidates[chunk.chunk_id] = Candidate(

@@ -14,7 +14,7 @@ import hashlib
 import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
@@ -24,6 +24,7 @@ import numpy as np
 
 from sidelight.query.candidates import Candidate
 from sidelight.query.lexical import LexicalQuery
+from sidelight.query.metadata import EQUAL
 
 SHIPPED = "shipped"  # the feature by which a calibrated gate starts from the shipped one
 _TOP = 10
@@ -114,6 +115,11 @@ class Gate:
             found = {**found, SHIPPED: _logit(confidence)}
         threshold = 0.0 if self._strictness == "off" else thresholds[self._strictness]
         return Decision(round(confidence, 9), threshold, confidence >= threshold, found)
+
+    def without_content(self, decision: Decision) -> Decision:
+        """The decision on function words alone: only a note of that very name answers them."""
+        named = decision.features.get("name", 0.0) >= EQUAL
+        return decision if named or self._strictness == "off" else replace(decision, passed=False)
 
 
 def _apply(

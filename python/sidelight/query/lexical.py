@@ -55,11 +55,11 @@ class LexicalQuery:
         self._count = catalog.searchable
         self._average = catalog.average_length()
         self.terms = tuple(self._weighted(term, catalog, named) for term in terms)
-        self.total_mass = sum(term.mass for term in self.terms)
-        self._masses = np.array([term.mass for term in self.terms])
-        self._column = np.full(len(catalog.vocabulary), -1, np.int32)  # of each code, by term
-        for index, term in enumerate(self.terms):
-            self._column[list(term.codes)] = index
+        self._wholes = tuple(w for term in self.terms if (w := self._whole(term, catalog)))
+        scored = (*self.terms, *self._wholes)
+        self.total_mass = sum(term.mass for term in scored)
+        self._masses = np.array([term.mass for term in scored])
+        self._columns = _columns(scored, len(catalog.vocabulary))
         # Every stage asks about much the same passages, so each is scored once a query.
         self._scored: dict[ChunkRow, tuple[float, float]] = {}
 
@@ -72,6 +72,22 @@ class LexicalQuery:
         idf = inverse_document_frequency(df, self._count)
         return WeightedTerm(term, tuple(codes), idf, named(term.term))
 
+    def _whole(self, term: WeightedTerm, catalog: Catalog) -> WeightedTerm | None:
+        """What an unfinished word is worth on top where it stands whole: as much as if finished.
+
+        So a finished search never finds more evidence than the same one while it is typed.
+        """
+        code = catalog.vocabulary.find(term.query.term) if term.query.prefix else None
+        if code is None:
+            return None
+        idf = inverse_document_frequency(catalog.vocabulary.df(code), self._count)
+        return WeightedTerm(term.query, (code,), idf - term.idf) if idf > term.idf else None
+
+    def mass_of(self, term: WeightedTerm, name: str) -> float:
+        """What `name`, one of the words that `term` stands for, is worth."""
+        extra = sum(w.mass for w in self._wholes if w.query is term.query and name == w.query.term)
+        return term.mass + extra
+
     def known(self) -> list[WeightedTerm]:
         """Terms that some passage of the vault holds."""
         return [term for term in self.terms if term.codes]
@@ -82,17 +98,21 @@ class LexicalQuery:
 
     def frequencies(self, chunks: Sequence[ChunkRow]) -> NDArray[np.float64]:
         """How often each chunk holds each term, shape (chunks, terms)."""
-        table = np.zeros((len(chunks), len(self.terms)))
+        return self._frequencies(chunks)[:, : len(self.terms)]
+
+    def _frequencies(self, chunks: Sequence[ChunkRow]) -> NDArray[np.float64]:
+        """The same, and behind the terms what stands whole."""
+        table = np.zeros((len(chunks), len(self._masses)))
         if not chunks or not self.terms:
             return table
         codes = np.concatenate([chunk.codes for chunk in chunks])
         counts = np.concatenate([chunk.counts for chunk in chunks])
         ends = np.cumsum([len(chunk.codes) for chunk in chunks])
-        inside = np.flatnonzero(codes < len(self._column))  # not of a note saved meanwhile
-        columns = self._column[codes[inside]]
-        held = inside[columns >= 0]
-        rows = np.searchsorted(ends, held, side="right")
-        np.add.at(table, (rows, self._column[codes[held]]), counts[held])
+        for column in self._columns:
+            inside = np.flatnonzero(codes < len(column))  # not of a note saved meanwhile
+            held = inside[column[codes[inside]] >= 0]
+            rows = np.searchsorted(ends, held, side="right")
+            np.add.at(table, (rows, column[codes[held]]), counts[held])
         return table
 
     def scores(self, chunks: Sequence[ChunkRow]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -108,7 +128,7 @@ class LexicalQuery:
         return both[:, 0], both[:, 1]
 
     def _compute(self, chunks: Sequence[ChunkRow]) -> list[tuple[float, float]]:
-        tf = self.frequencies(chunks)
+        tf = self._frequencies(chunks)
         lengths = np.array([chunk.length for chunk in chunks], np.float64)
         norm = self._k1 * (1 - self._b + self._b * lengths / self._average)
         saturated = tf * (self._k1 + 1) / (tf + norm[:, None] + 1e-12)
@@ -116,6 +136,19 @@ class LexicalQuery:
         coverage = ((tf > 0) * self._masses).sum(axis=1) / (self.total_mass or 1.0)
         coverage = np.round(np.minimum(coverage, 1.0), 9)
         return list(zip(bm25.tolist(), coverage.tolist(), strict=True))
+
+
+def _columns(terms: Sequence[WeightedTerm], vocabulary: int) -> list[NDArray[np.int32]]:
+    """The term of each vocabulary code, -1 for none; one array unless terms share codes."""
+    layers: list[NDArray[np.int32]] = []
+    for index, term in enumerate(terms):
+        codes = list(term.codes)
+        layer = next((layer for layer in layers if (layer[codes] < 0).all()), None)
+        if layer is None:
+            layer = np.full(vocabulary, -1, np.int32)
+            layers.append(layer)
+        layer[codes] = index
+    return layers
 
 
 def inverse_document_frequency(df: int, count: int) -> float:

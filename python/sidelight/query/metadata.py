@@ -30,7 +30,7 @@ FIELD_WORTH = {
     "folder": 0.3,
     "attachment": 0.8,
 }
-_EQUAL = 0.9  # at least, where a name is the query to the letter
+EQUAL = 0.9  # at least, where a name is the query to the letter
 _WHOLE_NAME = 0.3  # a short name wholly contained in a long question still counts this much
 _PREFIX_TERMS = 50  # names an unfinished word may stand for
 
@@ -96,13 +96,14 @@ class MetadataIndex:
         found: dict[tuple[str, int], tuple[int, float]] = {}
         for term in query.terms:
             names = self._starting_with(term.query.term) if term.query.prefix else [term.query.term]
-            seen: set[tuple[str, int]] = set()
+            seen: dict[tuple[str, int], float] = {}
             for name in names:
                 for place in self._postings.get(name, ()):
                     held, mass = found.get(place, (0, 0.0))
-                    new = place not in seen
-                    found[place] = (held + 1, mass + (term.mass if new else 0.0))
-                    seen.add(place)
+                    worth = query.mass_of(term, name)
+                    before = seen.get(place, 0.0)
+                    found[place] = (held + 1, mass + max(0.0, worth - before))
+                    seen[place] = max(worth, before)
         return found
 
     def _score(
@@ -110,7 +111,7 @@ class MetadataIndex:
     ) -> float:
         worth = FIELD_WORTH[field.kind]
         if label == asked and field.kind != "folder":
-            return max(worth, _EQUAL)
+            return 1.0 if field.kind == "attachment" else max(worth, EQUAL)
         explained = min(1.0, mass / (query.total_mass or 1.0))
         whole = min(1.0, held / len(field.terms))
         return round(0.98 * worth * whole * (_WHOLE_NAME + (1 - _WHOLE_NAME) * explained), 9)

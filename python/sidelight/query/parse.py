@@ -8,6 +8,7 @@ not parse is plain words; no text is an error. Ranks nothing and reads nothing.
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -166,7 +167,7 @@ class _Parser:
             start = self._at
             self._at += 1
             item = self._operand(end, depth)
-            if item is not None:
+            if item is not None and not _is_marks(item):
                 return _Negated(item)
             self._at = start
         return self._operand(end, depth) or self._word(end)
@@ -255,6 +256,11 @@ class _Parser:
             return None
         self._at = match.end()
         return _Word(match.group())
+
+
+def _is_marks(item: _Item) -> bool:
+    """Whether a word is punctuation alone: `-"` leaves nothing out."""
+    return isinstance(item, _Word) and all(unicodedata.category(c)[0] in "PZC" for c in item.text)
 
 
 def _bracket_partners(text: str) -> dict[int, int]:

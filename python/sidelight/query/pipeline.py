@@ -134,6 +134,8 @@ def _answer(
     with stopwatch.stage("gate"):  # what is no longer on disk is no evidence
         left = direct.standing(ordered)
         decision = index.gate.decide(features(left, asked.lexical), list(recalled.hits))
+        if not asked.has_content:
+            decision = index.gate.without_content(decision)
     _go_on(cancelled)
     with stopwatch.stage("expand"):
         seeds = [passage.candidate for passage in direct.shown]

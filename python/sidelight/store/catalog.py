@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sidelight.store.prefixes import PrefixIndex
-from sidelight.store.rows import ChunkRow, NoteRow
+from sidelight.store.rows import ChunkRow, NoteRow, name_hash
 from sidelight.store.vectors import VectorMatrix
 
 _PREFIX_EXPANSIONS = 50  # terms an unfinished word may stand for; more would be noise
@@ -84,6 +84,7 @@ class Catalog:
         self.by_note: dict[str, tuple[ChunkRow, ...]] = {}
         self.attachments: dict[str, tuple[NoteRow, ChunkRow]] = {}  # found by name alone
         self.by_embedding: dict[str, set[str]] = {}  # embed hash -> chunk ids
+        self.names: dict[str, str] = {}  # path -> hash of the note's name
         self.vocabulary = Vocabulary()
         self.vectors = VectorMatrix(dimension)  # what answers
         self.next_vectors: VectorMatrix | None = None  # of another model, until it is complete
@@ -92,6 +93,7 @@ class Catalog:
         self.revision = 0  # counts changes; caches compare it
         self._content = 0
         self._counted: dict[int, tuple[tuple[int, int], int]] = {}  # matrix -> (when, how many)
+        self._unnamed: tuple[tuple[int, int, int], list[NoteRow]] = ((-1, 0, 0), [])  # when, which
 
     def replace(self, note: NoteRow, chunks: Sequence[ChunkRow]) -> None:
         """Puts a note and its chunks in place of what stood at its path."""
@@ -100,6 +102,8 @@ class Catalog:
             self.notes[note.path] = note
             self.by_note[note.path] = tuple(chunks)
             self._content ^= _digest(note)
+            if note.error is None:
+                self.names[note.path] = name_hash(note.title)
             for chunk in chunks:
                 self.chunks[chunk.chunk_id] = chunk
                 if chunk.searchable:
@@ -146,9 +150,9 @@ class Catalog:
         return self.covered(self.vectors)
 
     def waiting(self) -> int:
-        """Searchable chunks still to be embedded, by the model that is to answer."""
+        """Chunks and names still to be embedded, by the model that is to answer."""
         with self.lock:
-            return self.searchable - self.covered(self.filling)
+            return self.searchable - self.covered(self.filling) + len(self.unnamed())
 
     def covered(self, vectors: VectorMatrix) -> int:
         """Searchable chunks whose vector is in `vectors`; counted once a change."""
@@ -178,12 +182,25 @@ class Catalog:
             ]
         return sorted(rows, key=lambda row: row.order)
 
+    def unnamed(self) -> list[NoteRow]:
+        """Notes whose name has no vector, one a distinct name, in stable order."""
+        with self.lock:
+            known = self.filling.names
+            if known is None:
+                return []
+            now = (self.revision, id(known), len(known))
+            if self._unnamed[0] != now:
+                missing = {h: p for p, h in sorted(self.names.items()) if h not in known}
+                self._unnamed = (now, [self.notes[path] for path in missing.values()])
+            return self._unnamed[1]
+
     def average_length(self) -> float:
         """Terms a searchable chunk has on average; 1 in an empty index."""
         return self.total_length / self.searchable if self.searchable else 1.0
 
     def _drop(self, path: str) -> None:
         note = self.notes.pop(path, None)
+        self.names.pop(path, None)
         if note is not None:
             self._content ^= _digest(note)
         for chunk in self.by_note.pop(path, ()):

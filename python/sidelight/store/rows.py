@@ -5,6 +5,7 @@ Does no I/O and knows neither LanceDB nor Arrow.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import zlib
 from collections.abc import Mapping, Sequence
@@ -15,6 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sidelight.types import BlockId, Chunk, Heading, Link, LinkKind, PassageKind, Problem
+
+NAME = "name:"  # begins the hash of a note's name among the hashes of what is embedded
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,6 +148,11 @@ class NoteDraft:
     row: NoteRow
     snapshot: bytes  # the raw bytes that were indexed
     chunks: Sequence[ChunkDraft]
+
+
+def name_hash(title: str) -> str:
+    """Under which the vector of a note's name is kept; equal names share one."""
+    return NAME + hashlib.sha256(title.encode("utf-8", "surrogatepass")).hexdigest()[:32]
 
 
 def pack(snapshot: bytes) -> bytes:

@@ -60,10 +60,11 @@ def forget_history(history: Any, notes: int) -> None:
 
 
 def drop_unused(vectors: Any, catalog: Catalog) -> None:
-    """Deletes vectors no chunk names, once they are more than a quarter of all."""
+    """Deletes vectors of no chunk and no name, once they are more than a quarter of all."""
     stored = vectors.search().select(["embed_hash"]).to_arrow()["embed_hash"].to_pylist()
     with catalog.lock:
-        unused = sorted({h for h in stored if h not in catalog.by_embedding})
+        used = {*catalog.by_embedding, *catalog.names.values()}
+        unused = sorted({h for h in stored if h not in used})
     if len(unused) * _UNUSED_SHARE <= len(stored):
         return
     for part in parts(unused):

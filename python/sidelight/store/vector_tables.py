@@ -17,6 +17,7 @@ import pyarrow as pa
 from sidelight.store import upkeep
 from sidelight.store.catalog import Catalog
 from sidelight.store.folder import Folder
+from sidelight.store.rows import NAME
 from sidelight.store.statements import ENGINE_ERRORS, is_damage, retry, writing
 from sidelight.store.vectors import Centre, Matrix, VectorMatrix
 
@@ -46,7 +47,7 @@ class VectorTables:
             dimension: of its vectors.
             centre: see `VectorMatrix`.
         """
-        matrix = VectorMatrix(dimension, centre, model_id)
+        matrix = _empty(dimension, centre, model_id)
         name = table_name(model_id)
         if not self._writes and name not in self._folder.names():
             return matrix
@@ -61,7 +62,7 @@ class VectorTables:
             self._folder.remade.append(name)
             self._folder.drop(name)
             table = self._folder.table(name, schema)
-            matrix = VectorMatrix(dimension, centre, model_id)
+            matrix = _empty(dimension, centre, model_id)
         self._tables[model_id] = table
         return matrix
 
@@ -84,7 +85,7 @@ class VectorTables:
         table = self._tables[matrix.model_id]
         with writing(self._folder.path):
             retry(lambda: table.add(rows))
-        matrix.add(hashes, raw, languages)
+        _take_in(matrix, hashes, raw, languages)
 
     def keep_only(self, model_id: str) -> None:
         """Deletes the vectors of all other models."""
@@ -127,10 +128,28 @@ def _schema(dimension: int) -> pa.Schema:
     )
 
 
+def _empty(dimension: int, centre: Centre, model_id: str) -> VectorMatrix:
+    matrix = VectorMatrix(dimension, centre, model_id)
+    matrix.names = VectorMatrix(dimension, centre, model_id)
+    return matrix
+
+
+def _take_in(
+    matrix: VectorMatrix, hashes: Sequence[str], raw: Matrix, languages: Sequence[str]
+) -> None:
+    """Vectors of passages to the matrix, those of names to its `names`."""
+    names = [i for i, h in enumerate(hashes) if h.startswith(NAME)]
+    texts = [i for i, h in enumerate(hashes) if not h.startswith(NAME)]
+    for rows, into in ((texts, matrix), (names, matrix.names)):
+        if rows and into is not None:
+            into.add([hashes[i] for i in rows], raw[rows], [languages[i] for i in rows])
+
+
 def _fill(matrix: VectorMatrix, table: Any) -> None:
     for batch in table.search().to_batches():
         flat = batch["vector"].flatten().to_numpy(zero_copy_only=False)
-        matrix.add(
+        _take_in(
+            matrix,
             batch["embed_hash"].to_pylist(),
             flat.reshape(-1, matrix.dimension),
             batch["language"].to_pylist(),

@@ -29,6 +29,9 @@ class VectorMatrix:
         dimension: of every vector.
         centre: maps raw unit vectors, shape (n, d), and their languages to centred ones.
         model_id: of the model they are from, "" where there is none.
+
+    Attributes:
+        names: the vectors of the notes' names, apart, as names are no passages.
     """
 
     def __init__(self, dimension: int, centre: Centre = uncentred, model_id: str = "") -> None:
@@ -38,6 +41,7 @@ class VectorMatrix:
         self._rows: Matrix = np.zeros((0, dimension), dtype=np.float32)
         self._slot: dict[str, int] = {}
         self._hashes: list[str] = []
+        self.names: VectorMatrix | None = None
 
     def __len__(self) -> int:
         return len(self._hashes)
