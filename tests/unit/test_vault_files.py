@@ -206,6 +206,10 @@ def test_only_notes_and_canvases_are_parsed() -> None:
         ("Note (Anna's conflicted copy 2024-01-31).md", "Note.md"),
         ("笔记 (Anna 的冲突副本 2024-01-31).md", "笔记.md"),
         ("Note (Conflicted copy MacBook 202401311015).md", "Note.md"),
+        ("Note (Anna (work)'s conflicted copy 2024-01-31) (1).md", "Note.md"),
+        ("笔记（张三（家）的冲突副本 2024-01-31）(1).md", "笔记.md"),
+        ("筆記 (張三 的衝突複本 2024-01-31).md", "筆記.md"),
+        ("Note (Case Conflict).md", None),
         ("Note_conflict-20240131-101500.md", "Note.md"),
         ("Border-conflict.md", None),
         ("Meeting (conflict of interest).md", None),
@@ -227,6 +231,9 @@ def test_numbered_copy_counts_only_beside_its_original() -> None:
     assert sync_conflict_original("a/笔记 2.md", there.__contains__) == "a/笔记.md"
     assert sync_conflict_original("a/Chapter 2.md", there.__contains__) is None
     assert sync_conflict_original("a/笔记-LAPTOP-conflict.md", there.__contains__) == "a/笔记.md"
+    assert sync_conflict_original("a/笔记 (Case Conflict 1).md", there.__contains__) == "a/笔记.md"
+    assert sync_conflict_original("a/笔记 (大小写冲突).md", there.__contains__) == "a/笔记.md"
+    assert sync_conflict_original("a/边境 (大小写冲突).md", there.__contains__) is None
     assert sync_conflict_original("a/边境-conflict.md", there.__contains__) is None
 
 

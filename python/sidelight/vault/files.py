@@ -264,6 +264,8 @@ def _refusal() -> AccessError:
 
 # ------------------------------------------------------------------ sync conflicts
 
+# A person, a device, a date: may hold a pair of brackets itself ("Anna (work)").
+_WHO = r"(?:[^()（）]|\([^()]*\)|（[^（）]*）)*"
 # Names that sync services give the losing copy, each with the original's stem in `stem`.
 _CONFLICTS = tuple(
     re.compile(pattern, re.IGNORECASE)
@@ -272,19 +274,21 @@ _CONFLICTS = tuple(
         r"(?P<stem>.+)\.sync-conflict-\d{8}-\d{6}(?:-[A-Z0-9]{7})?",
         # Dropbox: name (Anna's conflicted copy 2024-01-31), Obsidian Sync: name (Conflicted
         # copy MacBook 202401311015), Nextcloud: name (conflicted copy 2024-01-31 101500)
-        r"(?P<stem>.+?) \([^()]*conflicted copy[^()]*\)(?: ?\(\d+\))?",
+        rf"(?P<stem>.+?) \({_WHO}conflicted copy{_WHO}\)(?: ?\(\d+\))?",
         # their Chinese forms
-        r"(?P<stem>.+?) ?[(（][^()（）]*(?:冲突|衝突)的?(?:副本|複本|文件|檔案)[^()（）]*[)）]",
+        rf"(?P<stem>.+?) ?[(（]{_WHO}(?:冲突|衝突)的?(?:副本|複本|文件|檔案){_WHO}[)）](?: ?\(\d+\))?",
         # older ownCloud: name_conflict-20240131-101500
         r"(?P<stem>.+?)_conflict-\d{8}-\d{6}",
     )
 )
-# Ordinary names too, so they count only beside their original: "name-conflict", and iCloud's
-# "name 2".
+# Ordinary names too, so they count only beside their original: "name-conflict", Dropbox's
+# "name (Case Conflict)" and its kind, and iCloud's "name 2".
 _LOOSE = tuple(
     re.compile(pattern, re.IGNORECASE)
     for pattern in (
         r"(?P<stem>.+?)[ .-](?:[A-Z0-9]+-)?conflict(?:ed)?(?:[ -]copy)?(?:[ -]\d+)?",
+        r"(?P<stem>.+?) ?[(（](?:(?:case|unicode encoding|selective sync) conflict|"
+        r"(?:大小写|大小寫|选择性同步|選擇性同步|Unicode ?编码|Unicode ?編碼)(?:冲突|衝突))(?: ?\d+)?[)）]",
         r"(?P<stem>.+?) (?:[2-9]|[1-9]\d)",
     )
 )
