@@ -14,6 +14,8 @@ import pytest
 ROOT = Path(__file__).parents[2]
 FIXTURES = ROOT / "tests" / "fixtures" / "conformance"
 CASES = json.loads((FIXTURES / "parsing.json").read_text("utf-8"))["cases"]
+# Our own inputs in the same form, dozens a rule.
+RULES = json.loads((FIXTURES.parent / "rules.json").read_text("utf-8"))["cases"]
 
 
 def load_script() -> ModuleType:
@@ -35,6 +37,13 @@ conformance = load_script()
 def test_note_is_read_as_the_conformance_set_says(case: dict[str, Any]) -> None:
     outcome = conformance.run_parsing(case)
     assert outcome.passed or outcome.low, outcome.line()
+
+
+@pytest.mark.parametrize("ask", sorted({case["ask"] for case in RULES}))
+def test_own_inputs_are_read_as_the_rules_say(ask: str) -> None:
+    outcomes = [conformance.run_parsing(case) for case in RULES if case["ask"] == ask]
+    assert len(outcomes) >= 30
+    assert [outcome.line() for outcome in outcomes if not outcome.passed] == []
 
 
 def test_notes_are_read_as_obsidian_itself_read_them(shared: Path) -> None:
