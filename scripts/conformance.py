@@ -25,14 +25,7 @@ from urllib.parse import unquote
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "python"))
 
 from sidelight.query.cite import LiveFile, cite
-from sidelight.types import (
-    CitationStatus,
-    Link,
-    LinkKind,
-    Note,
-    Passage,
-    PassageKind,
-)
+from sidelight.types import CitationStatus, Link, LinkKind, Note, Passage, PassageKind
 from sidelight.vault.links import LinkResolver, subpath_line
 from sidelight.vault.markdown import parse_note
 
@@ -137,10 +130,6 @@ def ask_frontmatter(files: Mapping[str, str], path: str) -> Json:
     }
 
 
-def ask_aliases(files: Mapping[str, str], path: str) -> Json:
-    return list(note_of(files, path).aliases)
-
-
 def ask_chunk_boundaries(files: Mapping[str, str], path: str) -> Json:
     return [
         {
@@ -160,7 +149,7 @@ ASKS: dict[str, Callable[[Mapping[str, str], str], Json]] = {
     "blocks": ask_blocks,
     "tags": ask_tags,
     "frontmatter": ask_frontmatter,
-    "aliases": ask_aliases,
+    "aliases": lambda files, path: list(note_of(files, path).aliases),
     "chunk_boundaries": ask_chunk_boundaries,
 }
 

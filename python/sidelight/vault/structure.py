@@ -19,7 +19,7 @@ _MARKDOWN = pyromark.Markdown(
     | pyromark.Options.ENABLE_MATH
 )
 # CommonMark 0.31 lets blanks and tabs follow a closing fence, the parser blanks alone.
-_TAB_AFTER_FENCE = re.compile(r"(?<=```|~~~)[ \t]*\t[ \t]*$", re.MULTILINE)
+_TAB_AFTER_FENCE = re.compile(r"(?<=```|~~~)(?= *\t)[ \t]*+$", re.MULTILINE)
 # Events of the inside of a text in which links and tags do not count.
 _OPAQUE = frozenset(("Code", "InlineHtml", "InlineMath", "DisplayMath"))
 # What is no block; a row's missing cells are empty and lie past the end of their table.
