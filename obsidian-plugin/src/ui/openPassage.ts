@@ -82,10 +82,10 @@ async function resolveNow(
 ): Promise<ResolveResult | null> {
   const file = app.vault.getFileByPath(result.path);
   try {
-    const buffer = file === null ? null : await bufferFor(app, file);
-    return await service.resolve(
-      buffer === null ? { ref: result.ref } : { ref: result.ref, buffer },
-    );
+    const found = await resolveAt(app, service, result.ref, result.path);
+    // Renamed since the answer: what counts is the editor's text under the new path.
+    if (found.path === result.path) return found;
+    return await resolveAt(app, service, result.ref, found.path);
   } catch (error) {
     const failure = failureOf(error);
     // The index has moved on and knows the passage no more: it is gone, like an unresolvable one.
@@ -96,6 +96,17 @@ async function resolveNow(
     new Notice(inOneLine(failure));
     return null;
   }
+}
+
+async function resolveAt(
+  app: App,
+  service: Service,
+  ref: string,
+  path: string,
+): Promise<ResolveResult> {
+  const file = app.vault.getFileByPath(path);
+  const buffer = file === null ? null : await bufferFor(app, file);
+  return service.resolve(buffer === null ? { ref } : { ref, buffer });
 }
 
 function gone({ path, citation }: Pick<Result, "path" | "citation">): ResolveResult {
