@@ -125,7 +125,7 @@ const service = {
 } as unknown as Service;
 
 function found(path: string, text: string, changes: Partial<Citation>): ResolveResult {
-  return { path, text, why: "", citation: citation(changes) };
+  return { path, text, why: "", location: null, citation: citation(changes) };
 }
 
 it("selects the lines in the pane that shows the note, also in another window", async () => {
