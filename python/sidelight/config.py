@@ -57,6 +57,14 @@ class Settings:
     reranker_model: str = ""
     rerank: bool = False
     rerank_timeout_ms: int = 1_500
+    # asking a model: off until an OpenAI-compatible endpoint is named; text goes there alone
+    ask_endpoint: str = ""  # for example http://127.0.0.1:11434/v1
+    ask_model: str = ""  # its name there
+    ask_key_variable: str = ""  # environment variable that holds the key; "" for none
+    ask_rounds: int = 2  # after the first retrieval
+    ask_tokens: int = 30_000  # of one question, prompts and answers together
+    ask_seconds: int = 120
+    ask_evidence_tokens: int = 4_000  # of one prompt
     # watching
     debounce_ms: int = 200
     debounce_ceiling_ms: int = 800
@@ -99,6 +107,10 @@ _RANGES: dict[str, tuple[float, float]] = {
     "hub_links": (1, 10_000),
     "channel_timeout_ms": (10, 60_000),
     "rerank_timeout_ms": (10, 60_000),
+    "ask_rounds": (0, 2),
+    "ask_tokens": (1_000, 1_000_000),
+    "ask_seconds": (5, 3_600),
+    "ask_evidence_tokens": (200, 100_000),
     "debounce_ms": (10, 5_000),
     "debounce_ceiling_ms": (10, 10_000),
     "poll_seconds": (1, 3_600),

@@ -91,6 +91,13 @@ export interface Settings {
   reranker_model: string;
   rerank: boolean;
   rerank_timeout_ms: number;
+  ask_endpoint: string;
+  ask_model: string;
+  ask_key_variable: string;
+  ask_rounds: number;
+  ask_tokens: number;
+  ask_seconds: number;
+  ask_evidence_tokens: number;
   debounce_ms: number;
   debounce_ceiling_ms: number;
   poll_seconds: number;
@@ -493,6 +500,73 @@ export interface PackResult {
   stream?: string;
 }
 
+/** A question to be answered in words by the model of the settings. */
+export interface AskParams {
+  /** The question. */
+  text: string;
+  /** `ask/more` names it. */
+  stream?: string;
+}
+
+/** One thing that was done to find evidence. */
+export interface AskStep {
+  /** 0 for the first retrieval. */
+  round: number;
+  tool: "pack" | "grep" | "read" | "links";
+  asked: string;
+  /** New pieces that came of it. */
+  found: number;
+}
+
+/** A sentence of the answer. */
+export interface AskSentence {
+  /** Without citations. */
+  text: string;
+  /** Numbers of the evidence; all exist. */
+  citations: number[];
+  /** It cites, and its figures and names stand in what it cites. */
+  supported: boolean;
+  /** Citations of evidence that does not exist, taken out. */
+  removed: number[];
+}
+
+/** What an answer has cost so far. */
+export interface AskSpent {
+  rounds: number;
+  calls: number;
+  tokens: number;
+  seconds: number;
+}
+
+/** One question, answered or on its way. */
+export interface AskResult {
+  question: string;
+  /** Host and port to which text goes. */
+  endpoint: string;
+  phase: "searching" | "judging" | "answering" | "done";
+  /** Empty until it is done. */
+  status: "" | "ok" | "no_evidence" | "failed";
+  code: "RAG_NO_EVIDENCE" | null;
+  reasons: Reason[];
+  /** What the evidence says, in the model's words, of the last round. */
+  known: string;
+  /** What it does not. */
+  missing: string;
+  steps: AskStep[];
+  /** All pieces, by number. */
+  evidence: Piece[];
+  sentences: AskSentence[];
+  spent: AskSpent;
+  /** Why it ended before its time. */
+  stopped: string;
+}
+
+/** How far a question is; it takes the place of the report before. */
+export interface AskMoreParams {
+  stream: string;
+  result: AskResult;
+}
+
 /** The active note, or the section around a line of it. */
 export interface RelatedParams {
   /** Vault path with `/`, spelled as on disk. */
@@ -766,6 +840,8 @@ export interface Methods {
   "query/search": { params: SearchParams; result: SearchResult };
   /** A context for a model: numbered pieces within a token budget. */
   "query/pack": { params: PackParams; result: PackResult };
+  /** Answers in words by the model named in the settings; a newer question cancels the older. */
+  "ask/question": { params: AskParams; result: AskResult };
   /** Passages related to the active note or section, itself left out. */
   "query/related": { params: RelatedParams; result: SearchResult };
   /** Where a passage stands now. */
@@ -814,6 +890,8 @@ export interface ServerNotifications {
   "index/progress": Progress;
   /** Which notes changed. */
   "index/changed": ChangedParams;
+  /** How far a question with a stream is. */
+  "ask/more": AskMoreParams;
   /** A fuller answer to a search with a stream. */
   "query/more": MoreParams;
 }

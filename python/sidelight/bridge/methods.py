@@ -10,6 +10,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from sidelight import types
+from sidelight.ask.loop import answer
+from sidelight.ask.settings import endpoint_of, limits_of
+from sidelight.ask.state import State
 from sidelight.bridge import protocol, wire
 from sidelight.bridge.discovery import installed_version
 from sidelight.bridge.dispatch import Method, SessionRefusedError
@@ -21,7 +24,6 @@ from sidelight.config import PROTOCOL, Settings
 from sidelight.errors import UsageError
 
 MAX_FAILED_LISTED = 100
-TOKENIZERS = ("model", "bytes", "estimate")  # of models/tokens.py, without files
 
 
 Doctor = Callable[[], Sequence[types.Finding]]
@@ -58,6 +60,7 @@ class Methods:
             "session/hello": self.hello,
             "query/search": self.search,
             "query/pack": self.pack,
+            "ask/question": self.ask,
             "query/related": self.related,
             "citation/resolve": self.resolve,
             "citation/indexed": self.indexed,
@@ -151,13 +154,42 @@ class Methods:
     def pack(self, params: dict[str, Any], call: Call) -> protocol.PackResult:
         """`query/pack`; a tokenizer is named, never a file of the client's choice."""
         options = {**params, "text": whole_characters(params["text"])}
-        if options.get("tokenizer", "") not in ("", *TOKENIZERS):
+        if options.get("tokenizer", "") not in ("", *protocol.TOKENIZERS):
             raise UsageError(
-                f"'tokenizer' must be one of {', '.join(TOKENIZERS)}.", code="INVALID_PARAMS"
+                f"'tokenizer' must be one of {', '.join(protocol.TOKENIZERS)}.",
+                code="INVALID_PARAMS",
             )
         options["mode"] = types.Mode(options.get("mode", "hybrid"))
         options["queries"] = _sub_queries(options.get("queries", []))
         return wire.pack_json(self._engine.pack(types.PackRequest(**options), call.cancelled))
+
+    def ask(self, params: dict[str, Any], call: Call) -> protocol.AskResult:
+        """`ask/question`; asks this table's own methods, as any client would."""
+        settings, notify = self._engine.settings, call.session.notify
+        stream = params.get("stream")
+
+        def tell(state: State) -> None:
+            if stream and notify is not None:
+                notify("ask/more", {"stream": stream, "result": wire.ask_json(state)})
+
+        state = answer(
+            whole_characters(params["text"]),
+            lambda method, given: dict(self._read_only(method)(dict(given), call)),
+            endpoint_of(settings),
+            limits_of(settings),
+            tell,
+            call.cancelled,
+        )
+        return wire.ask_json(state)
+
+    def _read_only(self, method: str) -> Callable[[dict[str, Any], Call], Any]:
+        """The methods that a loop may use."""
+        return {
+            "query/pack": self.pack,
+            "note/grep": self.grep,
+            "note/read": self.read,
+            "note/links": self.links,
+        }[method]
 
     def related(self, params: dict[str, Any], call: Call) -> protocol.SearchResult:
         """`query/related`."""

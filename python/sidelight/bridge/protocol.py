@@ -28,6 +28,7 @@ MAX_FRAME_BYTES = 1_048_576  # contract: frames over 1 MiB are refused
 MAX_RESULT_BYTES = 4 * 1_048_576  # one answer; a whole note above it is read by line ranges
 MAX_QUERY_CHARS = 10_000  # a pasted page; the parser and the model see no more
 MAX_SUB_QUERIES = 8  # of one search
+TOKENIZERS = ("model", "bytes", "estimate")  # of models/tokens.py, without files
 MAX_PATTERN_CHARS = 1_000
 MAX_PATH_CHARS = 4_096  # PATH_MAX on Linux
 MAX_ID_CHARS = 256
@@ -499,6 +500,65 @@ class PackResult(TypedDict):
     ]
 
 
+class AskParams(TypedDict):
+    """A question to be answered in words by the model of the settings."""
+
+    text: Annotated[str, "The question.", Length(1, MAX_QUERY_CHARS)]
+    stream: NotRequired[Annotated[str, "`ask/more` names it.", Length(1, MAX_ID_CHARS)]]
+
+
+class AskStep(TypedDict):
+    """One thing that was done to find evidence."""
+
+    round: Annotated[int, "0 for the first retrieval."]
+    tool: Literal["pack", "grep", "read", "links"]
+    asked: str
+    found: Annotated[int, "New pieces that came of it."]
+
+
+class AskSentence(TypedDict):
+    """A sentence of the answer."""
+
+    text: Annotated[str, "Without citations."]
+    citations: Annotated[list[int], "Numbers of the evidence; all exist."]
+    supported: Annotated[bool, "It cites, and its figures and names stand in what it cites."]
+    removed: Annotated[list[int], "Citations of evidence that does not exist, taken out."]
+
+
+class AskSpent(TypedDict):
+    """What an answer has cost so far."""
+
+    rounds: int
+    calls: int
+    tokens: int
+    seconds: float
+
+
+class AskResult(TypedDict):
+    """One question, answered or on its way."""
+
+    question: str
+    endpoint: Annotated[str, "Host and port to which text goes."]
+    phase: Literal["searching", "judging", "answering", "done"]
+    status: Annotated[Literal["", "ok", "no_evidence", "failed"], "Empty until it is done."]
+    code: Literal["RAG_NO_EVIDENCE"] | None
+    reasons: list[Reason]
+    known: Annotated[str, "What the evidence says, in the model's words, of the last round."]
+    missing: Annotated[str, "What it does not."]
+    steps: list[AskStep]
+    evidence: Annotated[list[Piece], "All pieces, by number."]
+    sentences: list[AskSentence]
+    spent: AskSpent
+    stopped: Annotated[str, "Why it ended before its time."]
+
+
+class AskMoreParams(TypedDict):
+    """How far a question is; it takes the place of the report before."""
+
+    stream: str
+    result: AskResult
+
+
 class RelatedParams(TypedDict):
     """The active note, or the section around a line of it."""
 
@@ -775,6 +835,14 @@ METHODS: tuple[MethodSpec, ...] = (
         "A context for a model: numbered pieces within a token budget.",
     ),
     MethodSpec(
+        "ask/question",
+        AskParams,
+        AskResult,
+        Lane.BULK,
+        "Answers in words by the model named in the settings; a newer question cancels the older.",
+        newest_only=True,
+    ),
+    MethodSpec(
         "query/related",
         RelatedParams,
         SearchResult,
@@ -848,6 +916,7 @@ METHODS: tuple[MethodSpec, ...] = (
 NOTIFICATIONS: tuple[MethodSpec, ...] = (
     MethodSpec("index/progress", Progress, None, Lane.LOOP, "How far indexing is."),
     MethodSpec("index/changed", ChangedParams, None, Lane.LOOP, "Which notes changed."),
+    MethodSpec("ask/more", AskMoreParams, None, Lane.LOOP, "How far a question with a stream is."),
     MethodSpec(
         "query/more", MoreParams, None, Lane.LOOP, "A fuller answer to a search with a stream."
     ),

@@ -18,6 +18,7 @@ from sidelight.config import Settings
 from sidelight.source_settings import as_given
 
 if TYPE_CHECKING:
+    from sidelight.ask.state import State
     from sidelight.bridge import protocol
 
 
@@ -139,6 +140,35 @@ def _left_out_json(one: types.LeftOut) -> protocol.LeftOut:
         "start_line": one.start_line,
         "end_line": one.end_line,
         "why": cast(Any, one.why),
+    }
+
+
+def ask_json(state: State) -> protocol.AskResult:
+    """One question, answered or on its way; also what `sidelight ask --json` prints."""
+    return {
+        "question": state.question,
+        "endpoint": state.endpoint,
+        "phase": cast(Any, state.phase),
+        "status": cast(Any, state.status),
+        "code": "RAG_NO_EVIDENCE" if state.status == "no_evidence" else None,
+        "reasons": cast(Any, [dict(reason) for reason in state.reasons]),
+        "known": state.known,
+        "missing": state.missing,
+        "steps": cast(Any, [asdict(step) for step in state.steps]),
+        "evidence": cast(
+            Any, [{k: v for k, v in p.items() if k != "first"} for p in state.evidence]
+        ),
+        "sentences": [
+            {
+                "text": s.text,
+                "citations": list(s.citations),
+                "supported": s.supported,
+                "removed": list(s.removed),
+            }
+            for s in state.sentences
+        ],
+        "spent": cast(Any, asdict(state.spent)),
+        "stopped": state.stopped,
     }
 
 

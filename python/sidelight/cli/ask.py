@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sidelight.bridge import client
-from sidelight.bridge.protocol import MAX_QUERY_CHARS
+from sidelight.bridge.protocol import MAX_QUERY_CHARS, TOKENIZERS
 from sidelight.config import (
     Places,
     load_settings,
@@ -141,8 +141,6 @@ def pack(vault: Path, data_dir: Path | None, params: dict[str, Any]) -> dict[str
     Raises:
         SidelightError: as `search`; a tokenizer that is none.
     """
-    from sidelight.bridge.methods import TOKENIZERS
-
     places = places_for(open_vault(vault), data_dir)
     named = params["tokenizer"] in ("", *TOKENIZERS)
     daemon = client.connect(places) if named else None

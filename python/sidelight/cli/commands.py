@@ -198,6 +198,34 @@ def pack(
     print(packing.context(vault, data_dir, params, as_json))
 
 
+@commands.command(name="mcp")
+@click.argument("vault", type=VAULT)
+@_DATA_DIR
+def serve_mcp(vault: Path, data_dir: Path | None) -> None:
+    """Offer VAULT to an agent as read-only tools (Model Context Protocol, standard input/output)."""
+    from sidelight.mcp.server import serve
+
+    serve(vault, data_dir)
+
+
+@commands.command()
+@click.argument("vault", type=VAULT)
+@click.argument("question")
+@_DATA_DIR
+@_JSON
+@click.option("--endpoint", default="", help="OpenAI-compatible address; else the settings'.")
+@click.option("--model", default="", help="The model's name there; else the settings'.")
+def ask(
+    vault: Path, question: str, data_dir: Path | None, as_json: bool, endpoint: str, model: str
+) -> None:
+    """Answer QUESTION from VAULT in words, by a model that you name; every citation is checked."""
+    from sidelight.cli import asking
+
+    code = asking.run(vault, data_dir, question, endpoint, model, as_json)
+    if code:
+        sys.exit(code)
+
+
 @commands.command(name="eval")
 @click.argument("vault", type=VAULT)
 @click.argument("queries", type=VAULT)

@@ -1,0 +1,1 @@
+"""The vault as tools for an agent, over the Model Context Protocol."""
