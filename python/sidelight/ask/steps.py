@@ -115,7 +115,9 @@ def _follow(piece: Piece, vault: Vault, budget: int) -> list[Piece]:
     links = vault("note/links", {"path": piece["path"], "direction": "out"})["links"]
     paths = [p for p in dict.fromkeys(link["path"] for link in links) if p and p.endswith(".md")]
     return [
-        _lines(path, 1, _LEAD_LINES, vault) for path in paths[:_LINKED] if path != piece["path"]
+        _lines(path, 1, _LEAD_LINES, vault, budget // 2)
+        for path in paths[:_LINKED]
+        if path != piece["path"]
     ]
 
 
