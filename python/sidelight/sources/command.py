@@ -142,7 +142,7 @@ class Command:
 
     def _answer(self, ended: Ended, line: list[str]) -> Answer:
         found, bad = _results(ended.output, cut_off=bool(ended.why_killed))
-        said = one_line(ended.error)[-MAX_SAID_CHARS:]
+        said = " ".join(ended.error.split())[-MAX_SAID_CHARS:]
         if ended.why_killed == "time":
             raise SourceError(
                 f"It did not end within {self._settings.timeout_s:g} s and was stopped.",

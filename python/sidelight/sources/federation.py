@@ -200,8 +200,9 @@ class Federation:
 
     def kept(self, request: SearchRequest, answer: SearchResult) -> SearchResult:
         """Keeps that a finished query found nothing, if the person wants that."""
-        finished = request.gate and not request.typing and request.text.strip()
-        if finished and not answer.ok and self._engine.settings.keep_feedback:
+        # With no other source asked it may be another vault's question, and no person's.
+        asked = request.gate and not request.typing and request.sources != ()
+        if asked and request.text.strip() and not answer.ok and self._engine.settings.keep_feedback:
             with contextlib.suppress(SidelightError):
                 self.feedback.found_nothing(request.text, answer.index.snapshot)
         return answer

@@ -25,8 +25,8 @@ MAX_YAML_BYTES = 8_000_000  # YAML is read as a whole, at about 1 MB a second
 MAX_LINE_CHARS = 1_000_000
 MAX_QUOTED_LINES = 500  # a quoted field that runs on further was never closed
 _PART = 1 << 20  # bytes read at a time
-_MAX_DEPTH = 20  # of a YAML entry
-_MAX_VALUES = 10_000  # of a YAML entry; more come only from aliases that multiply
+_MAX_DEPTH = 20  # of a YAML field
+_MAX_VALUES = 10_000  # of a YAML field; more come only from aliases that multiply
 
 Row = tuple[Mapping[str, Any], int, int]  # fields by name, first and last line
 Problems = Callable[[str], None]
@@ -251,7 +251,8 @@ def _yaml_rows(lines: _Lines, path: Path, problem: Problems) -> Iterator[Row]:
                 problem(f"line {first} is no mapping")
                 continue
             last = max(first, item.end_mark.line + (1 if item.end_mark.column else 0))
-            yield _Plain().value(item), first, last
+            fields = {str(key.value): _Plain().value(value) for key, value in item.value}
+            yield fields, first, last
 
 
 # libyaml ends lines at these too, which would shift every line below.
@@ -259,7 +260,7 @@ _FOREIGN_BREAKS = {0x85: " ", 0x2028: " ", 0x2029: " "}
 
 
 class _Plain:
-    """An entry as plain values, scalars as they are written; what is too much is left out."""
+    """A field as plain values, scalars as they are written; what is too much is left out."""
 
     def __init__(self) -> None:
         self._left = _MAX_VALUES
