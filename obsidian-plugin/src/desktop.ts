@@ -4,6 +4,7 @@ import { spawn } from "node:child_process";
 import { readFile, realpath, stat } from "node:fs/promises";
 import { homedir, tmpdir } from "node:os";
 import type { System } from "./bridge/discovery";
+import { isPlainText } from "./core/sources";
 
 /** The machine that Obsidian runs on. */
 export function desktop(): System {
@@ -51,6 +52,24 @@ export function startProgram(command: string): Promise<string> {
     });
     child.unref();
   });
+}
+
+interface Shell {
+  openPath(path: string): Promise<string>;
+  showItemInFolder(path: string): void;
+}
+
+/**
+ * Shows a file outside the vault: text in the system's own program for it, everything else in
+ * its folder. Resolves with "" or with the reason why it cannot be shown.
+ */
+export async function showOutside(path: string): Promise<string> {
+  const electron = (window as { require?: (name: string) => { shell?: Shell } }).require;
+  const shell = electron?.("electron").shell;
+  if (shell === undefined) return "no desktop";
+  if (isPlainText(path)) return shell.openPath(path);
+  shell.showItemInFolder(path);
+  return "";
 }
 
 async function sha256(text: string): Promise<string> {

@@ -9,7 +9,7 @@ import {
   SearchSession,
   type SearchState,
 } from "../src/core/search";
-import { answer } from "./answers";
+import { answer, result } from "./answers";
 
 interface Asked {
   question: Question;
@@ -17,22 +17,25 @@ interface Asked {
   signal: AbortSignal;
   answer: (result: SearchResult) => void;
   fail: (error: unknown) => void;
+  more: (result: SearchResult) => void;
 }
 
 let asked: Asked[];
 let states: SearchState[];
 let due: Map<number, () => void>;
 let session: SearchSession;
+let held = false;
 
 beforeEach(() => {
   asked = [];
   states = [];
   due = new Map();
+  held = false;
   let next = 0;
   session = new SearchSession(
-    (question, typing, signal) =>
+    (question, typing, signal, more) =>
       new Promise((resolve, reject) => {
-        asked.push({ question, typing, signal, answer: resolve, fail: reject });
+        asked.push({ question, typing, signal, answer: resolve, fail: reject, more });
       }),
     {
       set: (callback, milliseconds) => {
@@ -43,7 +46,8 @@ beforeEach(() => {
       clear: (timer) => due.delete(timer),
     },
     (state) => states.push(state),
-    { mode: "hybrid", scope: { kind: "vault" }, limit: 20, rerank: false },
+    { mode: "hybrid", scope: { kind: "vault" }, limit: 20, rerank: false, source: "", dig: false },
+    () => held,
   );
 });
 
@@ -157,7 +161,14 @@ it("puts the scope beside the query as an exact path expression", () => {
   expect(scopeFilter({ kind: "note", path: "a (1)/C++.md" })).toBe(
     "path:/^a \\(1\\)\\/C\\+\\+\\.md$/",
   );
-  const question = { text: "咖啡 OR 茶", mode: "hybrid", limit: 20, rerank: false } as const;
+  const question = {
+    text: "咖啡 OR 茶",
+    mode: "hybrid",
+    limit: 20,
+    rerank: false,
+    source: "",
+    dig: false,
+  } as const;
   const folder = { kind: "folder", path: "日记/2024" } as const;
   expect(paramsOf({ ...question, scope: folder }, true)).toEqual({
     text: "咖啡 OR 茶",
@@ -171,4 +182,32 @@ it("puts the scope beside the query as an exact path expression", () => {
     mode: "hybrid",
     limit: 20,
   });
+});
+
+it("a fuller answer joins, and one to an older query changes nothing", async () => {
+  session.type("a");
+  pause();
+  asked[0]?.answer(answer({ status: "ok" }));
+  await settled();
+  const late = result({ ref: "late", source: "Mail" });
+  asked[0]?.more(answer({ results: [late, result()] }));
+  expect(session.state.answer?.result.results.map(({ ref }) => ref)).toEqual(["late", "ref-1"]);
+  held = true;
+  const later = result({ ref: "later", source: "Shop" });
+  asked[0]?.more(answer({ results: [later, late, result()] }));
+  const shown = session.state.answer?.result.results.map(({ ref }) => ref);
+  expect(shown).toEqual(["late", "ref-1", "later"]);
+  session.type("ab");
+  pause();
+  asked[0]?.more(answer({ results: [] }));
+  expect(session.state.answer?.result.results).toHaveLength(3);
+});
+
+it("one knowledge base is asked by its name, and digging ends with the next query", async () => {
+  await Promise.race([session.submit("a"), settled()]);
+  void session.change({ source: "茶书", dig: true });
+  const question = asked.at(-1)?.question;
+  expect(question && paramsOf(question, false)).toMatchObject({ sources: ["茶书"], dig: true });
+  session.type("ab");
+  expect(session.state.question).toMatchObject({ source: "茶书", dig: false });
 });

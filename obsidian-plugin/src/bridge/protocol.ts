@@ -411,6 +411,12 @@ export interface SearchParams {
   gate?: boolean;
   /** Sub-queries, asked beside the text, at most 8; for coverage. */
   queries?: string[];
+  /** Knowledge bases to ask, by name; `vault` is the vault itself, an empty list means it alone. Without it: all, or the ten likeliest. */
+  sources?: string[];
+  /** Follow index cards whatever the first results are. */
+  dig?: boolean;
+  /** A name for `query/more`: then the first answer waits for no other source. Of a WebSocket only. */
+  stream?: string;
 }
 
 /** A context for a model. */
@@ -492,12 +498,6 @@ export interface PackResult {
   degraded: Degraded[];
   index: IndexState;
   timing_ms: Record<string, number | Record<string, number>>;
-  /** Knowledge bases to ask, by name; `vault` is the vault itself, an empty list means it alone. Without it: all, or the ten likeliest. */
-  sources?: string[];
-  /** Follow index cards whatever the first results are. */
-  dig?: boolean;
-  /** A name for `query/more`: then the first answer waits for no other source. Of a WebSocket only. */
-  stream?: string;
 }
 
 /** A question to be answered in words by the model of the settings. */

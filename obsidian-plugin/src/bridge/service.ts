@@ -1,12 +1,14 @@
 // The daemon as the interface sees it: typed questions, and one picture of the situation that
 // changes by notification alone. Nothing here polls the daemon or knows Obsidian.
-import { type Question, scopeFilter } from "../core/search";
+import { type More, type Question, scopeFilter } from "../core/search";
 import type { Situation } from "../core/status";
 import { isWorking } from "../core/status";
 import type { BridgeClient } from "./client";
 import type {
   ChangedParams,
   Degraded,
+  FeedbackParams,
+  FeedbackResult,
   DoctorResult,
   IndexedPassage,
   IndexStatus,
@@ -21,6 +23,7 @@ import type {
   SetResult,
   Settings,
   SettingsResult,
+  SourceReport,
 } from "./protocol";
 
 const RESOLVE_TIMEOUT_MS = 4_000; // someone waits with the mouse button up
@@ -30,6 +33,8 @@ export class Service {
   private index: IndexStatus | null = null;
   private progress: Progress | null = null;
   private degraded: readonly Degraded[] = [];
+  private more: { stream: string; take: More } | null = null;
+  private streams = 0;
   private readonly watchers = new Set<() => void>();
   private readonly changeWatchers = new Set<(change: ChangedParams) => void>();
 
@@ -41,6 +46,9 @@ export class Service {
       if (connection.kind === "ready") this.takeStatus(connection.hello.index);
       else this.degraded = [];
       this.announce();
+    });
+    client.listen("query/more", ({ stream, result }) => {
+      if (stream === this.more?.stream) this.more.take(result);
     });
     client.listen("index/progress", (progress) => this.takeProgress(progress));
     client.listen("index/changed", (change) => {
@@ -75,11 +83,32 @@ export class Service {
     return () => this.changeWatchers.delete(watcher);
   }
 
-  async search(question: Question, typing: boolean, signal?: AbortSignal): Promise<SearchResult> {
-    const result = await this.ask("query/search", paramsOf(question, typing), signal);
+  /** One search; `more` is told each fuller answer that comes after it. */
+  async search(
+    question: Question,
+    typing: boolean,
+    signal?: AbortSignal,
+    more?: More,
+  ): Promise<SearchResult> {
+    const params = paramsOf(question, typing);
+    if (more !== undefined) {
+      params.stream = `s${++this.streams}`;
+      this.more = { stream: params.stream, take: more };
+    }
+    const result = await this.ask("query/search", params, signal);
     this.degraded = result.degraded;
     this.announce();
     return result;
+  }
+
+  feedback(params: FeedbackParams): Promise<FeedbackResult> {
+    return this.ask("feedback/record", params);
+  }
+
+  /** The other knowledge bases; `check` looks whether each can be asked. */
+  async sources(check: boolean): Promise<SourceReport[]> {
+    const method = check ? "sources/check" : "sources/list";
+    return (await this.ask(method, {}, undefined, LONG_TIMEOUT_MS)).sources;
   }
 
   explain(question: Question): Promise<SearchResult> {
@@ -168,11 +197,13 @@ export class Service {
 
 /** A question as the daemon wants it. */
 export function paramsOf(question: Question, typing: boolean): SearchParams {
-  const { text, mode, limit, rerank, scope } = question;
+  const { text, mode, limit, rerank, scope, source, dig } = question;
   const params: SearchParams = { text, mode, limit };
   const filter = scopeFilter(scope);
   if (filter !== "") params.filters = { query: filter };
   if (rerank) params.rerank = true;
+  if (source !== "") params.sources = [source];
+  if (dig) params.dig = true;
   if (typing) params.typing = true;
   return params;
 }

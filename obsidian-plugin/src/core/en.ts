@@ -7,6 +7,7 @@ export const en = {
   // search field
   "search.placeholder": "Search your notes…",
   "info.searching": "Searching…",
+  "info.waiting": "still asking {sources}",
   "info.count": "{n} {n|passage|passages} in {notes} {notes|note|notes}",
   "results.label": "Search results",
   "results.linked": "Linked from these notes",
@@ -16,6 +17,10 @@ export const en = {
   "results.weaker": "{n} {n|passage|passages} with weaker evidence",
   "results.weaker.tip":
     "They have something in common with the query, but most passages like these do not answer it.",
+
+  "results.late": "Arrived since",
+  "results.late.tip":
+    "From knowledge bases that took longer. They stand here so that nothing moves while you read.",
 
   // toolbar
   "tool.collapse": "Collapse all",
@@ -30,6 +35,28 @@ export const en = {
   "chip.mode": "Search by",
   "chip.scope": "Search in",
   "chip.filter": "A filter of the query; delete it there to remove it",
+  "chip.source": "Knowledge base",
+  "source.own": "This vault",
+  "source.all": "All sources",
+  "source.shown": "{n} {n|result|results}",
+  "source.late": "still answering",
+  "source.failed": "failed",
+  "source.paused": "paused after failures",
+  "source.not_asked": "not asked",
+  "source.dig": "Dig deeper: follow index cards",
+  "source.also": "also in {others}",
+  "card.via": "via the card “{card}” to {source}",
+  "card.ran": "What was asked: {what}",
+  "verdict.helpful": "This helped (+)",
+  "verdict.unhelpful": "This did not help (-)",
+  "report.unknown": "never asked",
+  "report.reachable": "reachable",
+  "report.unreachable": "not reachable",
+  "report.last": "last answered {when}",
+  "report.typical": "typically {ms} ms",
+  "report.errors": "{percent}% errors",
+  "report.paused": "paused for {n} s",
+  "report.cards": "index cards that lead nowhere: {cards}",
   "mode.hybrid": "Words and meaning",
   "mode.lexical": "Words",
   "mode.semantic": "Meaning",
@@ -118,6 +145,8 @@ export const en = {
   "open.gone": "This passage is no longer in the note, so nothing was opened in its place.",
   "open.unchecked":
     "The note was opened, but the place of the passage could not be verified, so nothing is selected.",
+  "open.noFile": "it has no file on this computer",
+  "open.outside": "{path} cannot be opened: {problem}",
   "insert.noEditor": "Open a note in editing view first; the link goes to its cursor.",
   "insert.done": "Inserted {link}",
   "copy.done": "Copied to the clipboard.",
@@ -177,6 +206,10 @@ export const en = {
   "reason.index_incomplete":
     "The index is not complete yet, so the answer may still be on its way.",
   "reason.no_content": "This query has no word that says what it is about.",
+  "reason.sources_below_threshold":
+    "{n} {n|passage|passages} of other sources held too little of the query to count.",
+  "reason.vault_no_evidence":
+    "The vault itself has no evidence; what is shown comes from other sources.",
   "reason.empty_query": "There is nothing to search for in this query.",
   "reason.no_text": "This note has no text to compare with others.",
 
@@ -331,6 +364,13 @@ export const en = {
     "Leave empty for the model that comes with Sidelight, or give the folder of another one.",
   "settings.reranker": "Second model",
   "settings.reranker.desc": "The folder of a reranking model. Leave empty for none.",
+  "settings.sources": "Other knowledge bases",
+  "settings.sources.check": "Check all sources",
+  "settings.sources.desc":
+    "Other vaults, folders, tables and programs that are searched along with this vault. Add them with “sidelight sources add” in a terminal.",
+  "settings.keep_feedback": "Keep feedback",
+  "settings.keep_feedback.desc":
+    "Keep what you mark as helpful or not, and questions that found nothing, in a log on this computer. Never sent anywhere.",
   "settings.rebuilds": "This takes effect after a rebuild of: {what}.",
 
   // errors, by the stable code of the service

@@ -6,6 +6,7 @@
 //   the previous answer stays until the new one is there.
 import type { SearchParams, SearchResult } from "../bridge/protocol";
 import { type Failure, failureOf } from "./failure";
+import { joined } from "./sources";
 
 export type Mode = NonNullable<SearchParams["mode"]>;
 export type Scope = { kind: "vault" } | { kind: "folder" | "note"; path: string };
@@ -16,11 +17,14 @@ export interface Question {
   scope: Scope;
   limit: number;
   rerank: boolean;
+  source: string; // the one knowledge base that is asked; "" for all
+  dig: boolean; // follow index cards whatever is found first
 }
 
 export interface Answer {
   question: Question;
   result: SearchResult;
+  late: ReadonlySet<string>; // references of results that came after the list was shown
 }
 
 export type Phase = "empty" | "searching" | "answered" | "failed";
@@ -37,11 +41,15 @@ export interface Timers {
   clear(timer: number): void;
 }
 
-/** Runs one search; rejects when `signal` aborts. */
+/** Takes a fuller answer to a search that was answered before. */
+export type More = (result: SearchResult) => void;
+
+/** Runs one search; rejects when `signal` aborts. `more` may be called after it is answered. */
 export type Ask = (
   question: Question,
   typing: boolean,
   signal: AbortSignal,
+  more: More,
 ) => Promise<SearchResult>;
 
 // Between two keys of a fast typist lie about 100 ms; more than 120 ms is felt as a delay.
@@ -61,12 +69,14 @@ export class SearchSession {
   private current: SearchState;
   private timer: number | null = null;
   private running: AbortController | null = null;
+  private newest: AbortController | null = null; // of the search whose answer stands
 
   constructor(
     private readonly ask: Ask,
     private readonly timers: Timers,
     private readonly changed: (state: SearchState) => void,
     question: Omit<Question, "text">,
+    private readonly isHeld: () => boolean = () => false, // someone is at the list
   ) {
     this.current = {
       question: { ...question, text: "" },
@@ -83,7 +93,7 @@ export class SearchSession {
   /** A key was pressed: search after the pause. */
   type(text: string): void {
     if (text === this.current.question.text) return;
-    this.current = { ...this.current, question: { ...this.current.question, text } };
+    this.current = { ...this.current, question: { ...this.current.question, text, dig: false } };
     if (text.trim() === "") return this.clear();
     this.stopTimer();
     this.timer = this.timers.set(() => {
@@ -123,28 +133,44 @@ export class SearchSession {
     this.stopTimer();
     this.running?.abort();
     this.running = null;
+    this.newest = null;
   }
 
   private async run(typing: boolean): Promise<void> {
     this.stop();
     const { question } = this.current;
     const controller = new AbortController();
-    this.running = controller;
+    this.running = this.newest = controller;
     this.update({ ...this.current, phase: "searching" });
+    let fuller: SearchResult | null = null;
+    const more: More = (result) => {
+      if (this.newest !== controller) return;
+      if (this.running === controller) fuller = result;
+      else this.join(result);
+    };
     try {
-      let result = await this.ask(question, typing, controller.signal);
+      let result = await this.ask(question, typing, controller.signal, more);
       // An unfinished word proves nothing: before "no evidence" is said, the word counts as meant.
       if (typing && result.status === "no_evidence" && this.running === controller)
-        result = await this.ask(question, false, controller.signal);
+        result = await this.ask(question, false, controller.signal, more);
       if (this.running !== controller) return;
       this.running = null;
-      const answer = { question, result };
+      const answer = { question, result: fuller ?? result, late: new Set<string>() };
       this.update({ ...this.current, phase: "answered", answer, failure: null });
     } catch (error) {
       if (this.running !== controller) return;
       this.running = null;
       this.update({ ...this.current, phase: "failed", failure: failureOf(error) });
     }
+  }
+
+  /** A fuller answer arrived: it joins what is shown without moving what someone looks at. */
+  private join(result: SearchResult): void {
+    const { answer } = this.current;
+    if (answer === null) return;
+    const shown = { results: answer.result.results, late: answer.late };
+    const { results, late } = joined(shown, result.results, this.isHeld());
+    this.update({ ...this.current, answer: { ...answer, result: { ...result, results }, late } });
   }
 
   private stopTimer(): void {

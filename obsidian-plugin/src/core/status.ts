@@ -2,6 +2,7 @@
 import type { Connection } from "../bridge/client";
 import type { Degraded, IndexStatus, Progress } from "../bridge/protocol";
 import { lookUp, t } from "./i18n";
+import { SOURCE_CHANNEL } from "./sources";
 
 export type BannerAction =
   | "start"
@@ -131,7 +132,9 @@ function indexing({ progress }: Situation): Banner | null {
   };
 }
 
-function degraded({ degraded: channels }: Situation): Banner | null {
+function degraded({ degraded: all }: Situation): Banner | null {
+  // How other knowledge bases stand is shown where they are chosen.
+  const channels = all.filter(({ channel }) => !channel.startsWith(SOURCE_CHANNEL));
   const [first] = channels;
   if (first === undefined) return null;
   const wordsOnly = channels.some((entry) => entry.channel === "vector" && !entry.partial);

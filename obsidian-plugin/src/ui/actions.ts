@@ -3,6 +3,8 @@ import { type Component, Keymap, Menu, Notice, type UserEvent } from "obsidian";
 import type { Result } from "../bridge/protocol";
 import { failureOf, inOneLine } from "../core/failure";
 import { t } from "../core/i18n";
+import { feedbackOf, isOwn } from "../core/sources";
+import { openOutside } from "./openOutside";
 import { openNote, openResult } from "./openPassage";
 import { copyQuotation, insertLink, linkTo } from "./linking";
 import { IndexedModal, WhyModal } from "./modals";
@@ -17,6 +19,8 @@ export interface ActionOptions {
   leave: () => void;
   opened?: () => void;
   moreOfNote?: (path: string) => void;
+  /** The query that is answered and the state of the index, for keeping verdicts. */
+  asked?: () => { query: string; snapshot: string };
 }
 
 /** The actions of a result list. */
@@ -25,7 +29,9 @@ export function actionsFor(context: Context, options: ActionOptions): ResultList
   const open = async (result: Result, event: UserEvent): Promise<void> => {
     options.opened?.();
     const pane = Keymap.isModEvent(event);
-    const outcome = await openResult(app, service, result, pane === true ? "tab" : pane);
+    const outcome = isOwn(result)
+      ? await openResult(app, service, result, pane === true ? "tab" : pane)
+      : await openOutside(context, result);
     if (outcome.opened === "gone") options.gone(result);
   };
   const host: ResultListHost = {
@@ -45,6 +51,7 @@ export function actionsFor(context: Context, options: ActionOptions): ResultList
     showIndexed: (result) => new IndexedModal(context, result).open(),
     menu: (result, at) => showMenu(context, options, host, result, at),
     preview: (result, target, event) => {
+      if (!isOwn(result)) return; // Obsidian previews its own notes
       const { start_line: line } = result.citation;
       app.workspace.trigger("hover-link", {
         event,
@@ -58,8 +65,17 @@ export function actionsFor(context: Context, options: ActionOptions): ResultList
     },
     dragText: (result) => linkTo(app, result, ""),
     leave: options.leave,
+    judge: judgeWith(context, options.asked),
   };
   return host;
+}
+
+function judgeWith(context: Context, asked: ActionOptions["asked"]): ResultListHost["judge"] {
+  if (asked === undefined) return null;
+  return (result, verdict) => {
+    const { query, snapshot } = asked();
+    run(context.service.feedback(feedbackOf(query, snapshot, result, verdict)));
+  };
 }
 
 function showMenu(
@@ -71,19 +87,22 @@ function showMenu(
 ): void {
   const menu = new Menu();
   const { app, service } = context;
-  menu.addItem((item) =>
-    item
-      .setTitle(t("menu.openTab"))
-      .setIcon("file-plus")
-      .onClick(() => run(openResult(app, service, result, "tab"))),
-  );
-  menu.addItem((item) =>
-    item
-      .setTitle(t("menu.openSplit"))
-      .setIcon("separator-vertical")
-      .onClick(() => run(openResult(app, service, result, "split"))),
-  );
-  menu.addSeparator();
+  const own = isOwn(result);
+  if (own) {
+    menu.addItem((item) =>
+      item
+        .setTitle(t("menu.openTab"))
+        .setIcon("file-plus")
+        .onClick(() => run(openResult(app, service, result, "tab"))),
+    );
+    menu.addItem((item) =>
+      item
+        .setTitle(t("menu.openSplit"))
+        .setIcon("separator-vertical")
+        .onClick(() => run(openResult(app, service, result, "split"))),
+    );
+    menu.addSeparator();
+  }
   menu.addItem((item) =>
     item
       .setTitle(t("menu.insertLink"))
@@ -103,14 +122,15 @@ function showMenu(
       .setIcon("help-circle")
       .onClick(() => new WhyModal(context, result).open()),
   );
-  menu.addItem((item) =>
-    item
-      .setTitle(t("menu.indexed"))
-      .setIcon("file-diff")
-      .onClick(() => host.showIndexed(result)),
-  );
+  if (own)
+    menu.addItem((item) =>
+      item
+        .setTitle(t("menu.indexed"))
+        .setIcon("file-diff")
+        .onClick(() => host.showIndexed(result)),
+    );
   const { moreOfNote } = options;
-  if (moreOfNote !== undefined)
+  if (own && moreOfNote !== undefined)
     menu.addItem((item) =>
       item
         .setTitle(t("menu.thisNote"))

@@ -1,11 +1,13 @@
 // The chips below the search field: how and where is searched, and which filters the query has.
 import { Menu, setIcon, setTooltip, type TFile } from "obsidian";
+import type { SourceState } from "../bridge/protocol";
 import { folderOf, titleOf } from "../core/grouping";
 import { t } from "../core/i18n";
 import { type Question, type Scope, scopeFilter, type SearchState } from "../core/search";
+import { sourceLine, sourceName } from "../core/sources";
 import { MODES } from "../settings";
 
-type Change = (changes: Partial<Pick<Question, "mode" | "scope">>) => void;
+type Change = (changes: Partial<Pick<Question, "mode" | "scope" | "source" | "dig">>) => void;
 
 const SCOPE_ICONS = { vault: "vault", folder: "folder", note: "file-text" } as const;
 
@@ -24,6 +26,15 @@ export function drawChips(
   chip(chips, SCOPE_ICONS[scope.kind], scopeName(scope), t("chip.scope"), (event) =>
     scopeMenu(scope, active(), change).showAtMouseEvent(event),
   );
+  const sources = answer?.result.sources ?? [];
+  if (sources.length > 0 || question.source !== "") {
+    const name = question.source === "" ? t("source.all") : sourceName(question.source);
+    const waiting = phase === "answered" && sources.some(({ state }) => state === "late");
+    const text = waiting ? `${name} …` : name;
+    chip(chips, "library", text, t("chip.source"), (event) =>
+      sourceMenu(sources, question.source, change).showAtMouseEvent(event),
+    );
+  }
   const filters = phase === "empty" ? {} : (answer?.result.query.filters ?? {});
   const text = filterText(filters, scope);
   if (text === "") return;
@@ -42,6 +53,31 @@ function modeMenu(current: Question["mode"], change: Change): Menu {
         .setChecked(current === mode)
         .onClick(() => change({ mode })),
     );
+  return menu;
+}
+
+function sourceMenu(sources: readonly SourceState[], current: string, change: Change): Menu {
+  const menu = new Menu();
+  menu.addItem((item) =>
+    item
+      .setTitle(t("source.all"))
+      .setChecked(current === "")
+      .onClick(() => change({ source: "" })),
+  );
+  for (const source of sources)
+    menu.addItem((item) =>
+      item
+        .setTitle(sourceLine(source))
+        .setChecked(current === source.name)
+        .onClick(() => change({ source: source.name })),
+    );
+  menu.addSeparator();
+  menu.addItem((item) =>
+    item
+      .setTitle(t("source.dig"))
+      .setIcon("pickaxe")
+      .onClick(() => change({ dig: true })),
+  );
   return menu;
 }
 

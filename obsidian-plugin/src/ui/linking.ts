@@ -2,12 +2,15 @@
 import { type App, type Editor, MarkdownView, Notice, TFile } from "obsidian";
 import type { Result } from "../bridge/protocol";
 import { t } from "../core/i18n";
+import { isOwn, webLink } from "../core/sources";
 import { asList, asQuotation, plainWikilink, subpathFor } from "../core/links";
 
-type Linked = Pick<Result, "path" | "heading_path" | "citation">;
+type Linked = Pick<Result, "path" | "heading_path" | "citation"> &
+  Partial<Pick<Result, "source" | "title" | "entry">>;
 
 /** A link to a passage as the user's settings want links, seen from the note `sourcePath`. */
 export function linkTo(app: App, result: Linked, sourcePath: string): string {
+  if (result.source !== undefined && !isOwn({ source: result.source })) return outsideLink(result);
   const file = app.vault.getAbstractFileByPath(result.path);
   if (!(file instanceof TFile)) return plainWikilink(result.path, "");
   const cache = app.metadataCache.getFileCache(file);
@@ -22,6 +25,14 @@ export function linkTo(app: App, result: Linked, sourcePath: string): string {
   }));
   const subpath = subpathFor(result.citation, result.heading_path, blocks, headings);
   return app.fileManager.generateMarkdownLink(file, sourcePath, subpath);
+}
+
+// A note cannot link into another knowledge base: its address on the web, else where it stands.
+function outsideLink({ title = "", source, path, entry, citation }: Linked): string {
+  const link = webLink({ entry: entry ?? null });
+  if (link !== null) return `[${title.replace(/[[\]]/g, "")}](${link})`;
+  const lines = citation.start_line === null ? "" : `:${citation.start_line}`;
+  return `${title} (${source ?? ""}: ${path}${lines})`;
 }
 
 /** Inserts a link at the cursor of the last active editor; says so where there is none. */

@@ -7,18 +7,22 @@ import { shownHeadings, titleOf } from "../core/grouping";
 import { t } from "../core/i18n";
 import { lineRange } from "../core/links";
 import { type Range, sameWordsIn, segmentsOf } from "../core/segments";
+import { sourceName, type Verdict } from "../core/sources";
 import { hasTable, tidied } from "../core/tidy";
 
 export interface PassageHost {
   openSeed(result: Result, event: UserEvent): void;
   showIndexed(result: Result): void;
   menu(result: Result, event: MouseEvent | HTMLElement): void;
+  /** Someone says whether the passage helped; null where nothing is asked. */
+  judge: ((clicked: Verdict) => void) | null;
 }
 
 export interface PassageOptions {
   fullPassages: boolean;
   showChannels: boolean;
   isGone: boolean; // it was not found any more when it was to be opened
+  verdict: Verdict | undefined; // what was said of it
 }
 
 /** Fills the row of a passage. */
@@ -29,6 +33,7 @@ export function drawPassageBody(
   options: PassageOptions,
 ): void {
   if (result.graph_provenance !== null) drawProvenance(el, result, host);
+  drawCard(el, result);
   drawHeadings(el, result);
   drawText(el, result, options);
   drawFooter(el, result, host, options);
@@ -52,6 +57,16 @@ function drawProvenance(el: HTMLElement, result: Result, host: PassageHost): voi
     event.stopPropagation();
     host.openSeed(result, event);
   });
+}
+
+// What was run for a card is shown where it led.
+function drawCard(el: HTMLElement, { via_card: card }: Result): void {
+  if (card === null) return;
+  const line = el.createDiv({ cls: "sidelight-provenance" });
+  setIcon(line.createSpan({ cls: "sidelight-icon" }), "pickaxe");
+  line.createSpan({ text: t("card.via", { card: card.title, source: card.source }) });
+  const ran = card.ran.length > 0 ? card.ran : Object.values(card.arguments);
+  if (ran.length > 0) setTooltip(line, t("card.ran", { what: ran.join(" ") }));
 }
 
 function drawText(el: HTMLElement, result: Result, options: PassageOptions): void {
@@ -81,6 +96,7 @@ function drawFooter(
   const lines = lineRange(result.citation);
   if (lines !== "") footer.createSpan({ cls: "sidelight-lines", text: lines });
   drawBadge(footer, result, host, options.isGone);
+  drawOrigin(footer, result);
   if (result.conflict_of)
     footer.createSpan({
       cls: "sidelight-conflict",
@@ -103,12 +119,43 @@ function drawFooter(
       setTooltip(found, t("result.channels", { channels: channels.join(t("list.comma")) }));
     }
   }
+  drawVerdict(footer, host, options.verdict, "helpful");
+  drawVerdict(footer, host, options.verdict, "unhelpful");
   const more = footer.createDiv({ cls: "clickable-icon sidelight-more" });
   setIcon(more, "more-horizontal");
   more.setAttribute("aria-label", t("result.more"));
   more.addEventListener("click", (event) => {
     event.stopPropagation();
     host.menu(result, event);
+  });
+}
+
+// Which record it is, and which other knowledge bases hold the same text.
+function drawOrigin(footer: HTMLElement, result: Result): void {
+  const id = result.entry?.id ?? "";
+  if (id !== "") footer.createSpan({ cls: "sidelight-quiet", text: `#${id}` });
+  if (result.also_in.length === 0) return;
+  const others = result.also_in.map(sourceName).join(t("list.comma"));
+  footer.createSpan({ cls: "sidelight-source", text: t("source.also", { others }) });
+}
+
+function drawVerdict(
+  footer: HTMLElement,
+  host: PassageHost,
+  said: Verdict | undefined,
+  verdict: Verdict,
+): void {
+  const { judge } = host;
+  if (judge === null) return;
+  const button = footer.createDiv({ cls: "clickable-icon sidelight-verdict" });
+  setIcon(button, verdict === "helpful" ? "thumbs-up" : "thumbs-down");
+  button.setAttribute("role", "button");
+  button.setAttribute("aria-label", t(`verdict.${verdict}`));
+  button.setAttribute("aria-pressed", String(said === verdict));
+  button.toggleClass("is-active", said === verdict);
+  button.addEventListener("click", (event) => {
+    event.stopPropagation();
+    judge(verdict);
   });
 }
 

@@ -6,6 +6,7 @@ import { groupResults, shownHeadings } from "../core/grouping";
 import { t } from "../core/i18n";
 import { lineRange } from "../core/links";
 import { DEBOUNCE_MS } from "../core/search";
+import { OWN } from "../core/sources";
 import { segmentsOf } from "../core/segments";
 import { hasTable, tidied } from "../core/tidy";
 import { run } from "./actions";
@@ -47,6 +48,8 @@ export class QuickSearchModal extends SuggestModal<Result> {
       scope: { kind: "vault" } as const,
       limit: LIMIT,
       rerank: settings.rerank,
+      source: OWN, // it is for going to a note
+      dig: false,
     };
     try {
       const { results } = await service.search(question, true, controller.signal);

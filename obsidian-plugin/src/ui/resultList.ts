@@ -3,15 +3,18 @@
 // Uses the class names of Obsidian's own search results, so that every theme fits; what is ours
 // has the prefix `sidelight-`. All note text enters the page as text, never as markup.
 import { type Component, Keymap, setIcon, setTooltip, type UserEvent } from "obsidian";
-import type { Result } from "../bridge/protocol";
+import type { FeedbackParams, Result } from "../bridge/protocol";
 import { type Groups, NO_GROUPS, type NoteGroup } from "../core/grouping";
 import { t } from "../core/i18n";
+import { isOwn, nextVerdict, type Verdict } from "../core/sources";
 import { drawPassageBody, type PassageHost, type PassageOptions } from "./passage";
 
-export interface ResultListHost extends PassageHost {
+export interface ResultListHost extends Omit<PassageHost, "judge"> {
   /** Opens a passage; `event` says in which pane. */
   open(result: Result, event: UserEvent): void;
   openNote(path: string, event: UserEvent): void;
+  /** Keeps what someone says of a passage; null where nothing is asked. */
+  judge: ((result: Result, verdict: FeedbackParams["verdict"]) => void) | null;
   insert(result: Result): void;
   copy(result: Result): void;
   preview(result: Result, target: HTMLElement, event: MouseEvent): void;
@@ -20,7 +23,7 @@ export interface ResultListHost extends PassageHost {
   leave(): void;
 }
 
-export type ListOptions = Omit<PassageOptions, "isGone">;
+export type ListOptions = Omit<PassageOptions, "isGone" | "verdict">;
 
 interface Row {
   el: HTMLElement;
@@ -39,6 +42,7 @@ export class ResultList {
   private options: ListOptions = { fullPassages: false, showChannels: true };
   private readonly collapsed = new Set<string>();
   private readonly gone = new Set<string>();
+  private readonly verdicts = new Map<string, Verdict>();
 
   constructor(
     private readonly container: HTMLElement,
@@ -49,6 +53,16 @@ export class ResultList {
     container.setAttribute("role", "tree");
     container.setAttribute("aria-label", t("results.label"));
     owner.registerDomEvent(container, "keydown", (event) => this.onKey(event));
+  }
+
+  /** Whether someone is at the list: what they look at must not move. */
+  get isHeld(): boolean {
+    return this.container.matches(":hover") || this.focusedRow() !== null;
+  }
+
+  /** Another question: what was said of results was said to the one before. */
+  forgetVerdicts(): void {
+    this.verdicts.clear();
   }
 
   get isEmpty(): boolean {
@@ -71,6 +85,12 @@ export class ResultList {
       for (const group of groups.linked) this.drawGroup(this.container, group, "linked");
     }
     this.drawWeaker(groups.weaker);
+    if (groups.late.length > 0) {
+      const title = this.container.createDiv({ cls: "sidelight-part" });
+      title.createSpan({ text: t("results.late") });
+      setTooltip(title, t("results.late.tip"));
+      for (const group of groups.late) this.drawGroup(this.container, group, "late");
+    }
     this.container.scrollTop = scroll;
     const again = this.rows.find((row) => row.key === focused);
     if (again !== undefined) again.el.focus({ preventScroll: true });
@@ -91,12 +111,12 @@ export class ResultList {
 
   get allCollapsed(): boolean {
     const groups = this.allGroups();
-    return groups.length > 0 && groups.every((group) => this.collapsed.has(group.path));
+    return groups.length > 0 && groups.every((group) => this.collapsed.has(group.key));
   }
 
   setAllCollapsed(collapsed: boolean): void {
     this.collapsed.clear();
-    if (collapsed) for (const group of this.allGroups()) this.collapsed.add(group.path);
+    if (collapsed) for (const group of this.allGroups()) this.collapsed.add(group.key);
     this.render(this.groups, this.options);
   }
 
@@ -107,8 +127,8 @@ export class ResultList {
   }
 
   private allGroups(): NoteGroup[] {
-    const { direct, linked, weaker } = this.groups;
-    return [...direct, ...linked, ...(this.showWeaker ? weaker : [])];
+    const { direct, linked, weaker, late } = this.groups;
+    return [...direct, ...linked, ...(this.showWeaker ? weaker : []), ...late];
   }
 
   private drawWeaker(groups: readonly NoteGroup[]): void {
@@ -131,8 +151,8 @@ export class ResultList {
   }
 
   private drawGroup(parent: HTMLElement, group: NoteGroup, part: string): void {
-    const key = `${part}:${group.path}`;
-    const isCollapsed = this.collapsed.has(group.path);
+    const key = `${part}:${group.key}`;
+    const isCollapsed = this.collapsed.has(group.key);
     const item = parent.createDiv({ cls: "tree-item search-result" });
     item.toggleClass("is-collapsed", isCollapsed);
     const self = item.createDiv({ cls: "tree-item-self search-result-file-title is-clickable" });
@@ -144,14 +164,15 @@ export class ResultList {
     const name = self.createDiv({ cls: "tree-item-inner" });
     name.createSpan({ cls: "sidelight-title", text: group.title });
     if (group.folder !== "") name.createSpan({ cls: "sidelight-folder", text: group.folder });
+    if (!isOwn(group)) name.createSpan({ cls: "sidelight-source", text: group.source });
     setTooltip(name, group.path);
     const outer = self.createDiv({ cls: "tree-item-flair-outer" });
     outer.createSpan({ cls: "tree-item-flair", text: String(group.passages.length) });
     self.addEventListener("click", (event) => {
-      if (Keymap.isModEvent(event) !== false) this.host.openNote(group.path, event);
-      else this.toggle(group.path);
+      if (Keymap.isModEvent(event) !== false) this.openGroup(group, event);
+      else this.toggle(group.key);
     });
-    this.rows.push({ el: self, key, group: group.path, result: null });
+    this.rows.push({ el: self, key, group: group.key, result: null });
     if (isCollapsed) return;
     const matches = item.createDiv({ cls: "search-result-file-matches" });
     matches.setAttribute("role", "group");
@@ -165,12 +186,36 @@ export class ResultList {
     el.dataset.ref = result.ref;
     el.tabIndex = -1;
     el.draggable = true;
-    drawPassageBody(el, result, this.host, {
-      ...this.options,
-      isGone: this.gone.has(result.ref),
-    });
+    const judged = this.host.judge !== null;
+    const judge = judged ? (said: Verdict): void => this.judge(result, said) : null;
+    drawPassageBody(
+      el,
+      result,
+      { ...this.host, judge },
+      {
+        ...this.options,
+        isGone: this.gone.has(result.ref),
+        verdict: this.verdicts.get(result.ref),
+      },
+    );
     this.listen(el, result);
-    this.rows.push({ el, key: `${key}#${result.ref}`, group: group.path, result });
+    this.rows.push({ el, key: `${key}#${result.ref}`, group: group.key, result });
+  }
+
+  private openGroup(group: NoteGroup, event: UserEvent): void {
+    const [first] = group.passages;
+    if (isOwn(group)) this.host.openNote(group.path, event);
+    else if (first !== undefined) this.host.open(first, event);
+  }
+
+  /** Says whether a passage helped; a second time takes it back. */
+  judge(result: Result, clicked: Verdict): void {
+    if (this.host.judge === null) return;
+    const verdict = nextVerdict(this.verdicts.get(result.ref), clicked);
+    if (verdict === "withdrawn") this.verdicts.delete(result.ref);
+    else this.verdicts.set(result.ref, verdict);
+    this.host.judge(result, verdict);
+    this.render(this.groups, this.options);
   }
 
   private listen(el: HTMLElement, result: Result): void {
@@ -236,6 +281,11 @@ export class ResultList {
         if (!event.shiftKey || row.result === null) return false;
         this.host.menu(row.result, row.el);
         return true;
+      case "+":
+      case "-":
+        if (row.result === null || this.host.judge === null) return false;
+        this.judge(row.result, event.key === "+" ? "helpful" : "unhelpful");
+        return true;
       case "c":
         if (!Keymap.isModifier(event, "Mod") || row.result === null) return false;
         this.host.copy(row.result);
@@ -248,7 +298,10 @@ export class ResultList {
   private enter(event: KeyboardEvent, row: Row): boolean {
     if (row.result === null) {
       if (Keymap.isModEvent(event) === false || row.group === WEAKER) this.toggle(row.group);
-      else this.host.openNote(row.group, event);
+      else {
+        const group = this.allGroups().find(({ key }) => key === row.group);
+        if (group !== undefined) this.openGroup(group, event);
+      }
     } else if (event.altKey && !event.ctrlKey && !event.metaKey) this.host.insert(row.result);
     else this.host.open(row.result, event);
     return true;

@@ -12,6 +12,7 @@ import { byNote, groupResults, NO_GROUPS } from "../core/grouping";
 import { remember } from "../core/history";
 import { t } from "../core/i18n";
 import { type Mode, type Scope, type SearchState, SearchSession } from "../core/search";
+import { waitingFor } from "../core/sources";
 import { bannersFor } from "../core/status";
 import { MODES, SORTS } from "../settings";
 import { actionsFor, run } from "./actions";
@@ -50,6 +51,7 @@ export class SearchView extends ItemView {
   private scrollOnce: number | null = null;
   private refreshTimer: number | null = null;
   private wasReady = false;
+  private judgedText = ""; // the query whose results verdicts are about
 
   constructor(
     leaf: WorkspaceLeaf,
@@ -60,7 +62,7 @@ export class SearchView extends ItemView {
     this.navigation = false;
     const { service, settings } = context;
     this.session = new SearchSession(
-      (question, typing, signal) => service.search(question, typing, signal),
+      (question, typing, signal, more) => service.search(question, typing, signal, more),
       {
         set: (callback, ms) => window.setTimeout(callback, ms),
         clear: (timer) => window.clearTimeout(timer),
@@ -71,7 +73,10 @@ export class SearchView extends ItemView {
         scope: { kind: "vault" },
         limit: settings.limit,
         rerank: settings.rerank,
+        source: "",
+        dig: false,
       },
+      () => this.list?.isHeld ?? false,
     );
   }
 
@@ -177,6 +182,13 @@ export class SearchView extends ItemView {
       leave: () => this.box?.focus(),
       opened: () => this.keep(this.session.state.question.text),
       moreOfNote: (path) => run(this.session.change({ scope: { kind: "note", path } })),
+      asked: () => {
+        const { answer, question } = this.session.state;
+        return {
+          query: answer?.question.text ?? question.text,
+          snapshot: answer?.result.index.snapshot ?? "",
+        };
+      },
     });
     this.list = new ResultList(results, actions, this);
   }
@@ -261,6 +273,8 @@ export class SearchView extends ItemView {
         (changes) => run(this.session.change(changes)),
       );
     if (state.phase === "searching" && state.answer !== null) return; // the old list stays
+    if (state.answer?.question.text !== this.judgedText) list.forgetVerdicts();
+    this.judgedText = state.answer?.question.text ?? "";
     info.setText(infoText(state));
     info.toggle(info.textContent !== "");
     info.toggleClass("sidelight-error", state.phase === "failed");
@@ -280,9 +294,14 @@ export class SearchView extends ItemView {
     const groups =
       result?.status === "no_evidence"
         ? { ...NO_GROUPS, direct: this.showNear ? byNote(result.near_misses) : [] }
-        : groupResults(result?.results ?? [], settings.sort, (path) => {
-            return this.app.vault.getFileByPath(path)?.stat.mtime ?? 0;
-          });
+        : groupResults(
+            result?.results ?? [],
+            settings.sort,
+            (path) => {
+              return this.app.vault.getFileByPath(path)?.stat.mtime ?? 0;
+            },
+            state.answer?.late,
+          );
     this.list?.render(groups, settings);
   }
 
@@ -391,8 +410,11 @@ function infoText({ phase, failure, answer }: SearchState): string {
   if (phase === "searching") return t("info.searching");
   if (phase !== "answered" || answer === null || answer.result.status !== "ok") return "";
   const { results } = answer.result;
-  const notes = new Set(results.map((result) => result.path)).size;
-  return t("info.count", { n: results.length, notes });
+  const notes = new Set(results.map(({ source, path }) => `${source}\n${path}`)).size;
+  const count = t("info.count", { n: results.length, notes });
+  const waiting = waitingFor(answer.result);
+  if (waiting.length === 0) return count;
+  return `${count} · ${t("info.waiting", { sources: waiting.join(t("list.comma")) })}`;
 }
 
 function isScope(value: unknown): value is Scope {

@@ -10,9 +10,10 @@ import {
   type SettingDefinition,
   type SettingDefinitionItem,
 } from "obsidian";
-import type { Settings } from "../bridge/protocol";
+import type { Settings, SourceReport } from "../bridge/protocol";
 import { failureOf, inOneLine } from "../core/failure";
 import { t } from "../core/i18n";
+import { reportText } from "../core/sources";
 import { MAX_LIMIT, MODES, type PluginSettings, settingsFrom } from "../settings";
 import type { Context } from "./context";
 
@@ -21,6 +22,7 @@ const NUMBERS = ["results_per_note", "linked_limit", "linked_per_seed"];
 
 export class SidelightSettingTab extends PluginSettingTab {
   private daemon: Partial<Settings> = {};
+  private sources: readonly SourceReport[] = [];
 
   constructor(
     app: App,
@@ -36,6 +38,7 @@ export class SidelightSettingTab extends PluginSettingTab {
     if (!this.context.service.ready) return;
     try {
       this.daemon = (await this.context.service.settings()).settings;
+      this.sources = await this.context.service.sources(false);
       this.update();
     } catch (error) {
       console.error("Sidelight:", error);
@@ -47,6 +50,7 @@ export class SidelightSettingTab extends PluginSettingTab {
       ...this.searchSettings(),
       { type: "group", heading: t("settings.connection"), items: this.connectionSettings() },
       { type: "group", heading: t("settings.index"), items: this.daemonSettings() },
+      { type: "group", heading: t("settings.sources"), items: this.sourceSettings() },
     ];
   }
 
@@ -55,7 +59,7 @@ export class SidelightSettingTab extends PluginSettingTab {
     if (place === "plugin") return this.context.settings[name as keyof PluginSettings];
     if (place === "device") return this.context.device[name as "startCommand" | "discoveryFile"];
     const value = this.daemon[name as keyof Settings];
-    return LISTS.includes(name) && Array.isArray(value) ? value.join("\n") : value;
+    return LISTS.includes(name) && Array.isArray(value) ? (value as string[]).join("\n") : value;
   }
 
   override async setControlValue(key: string, value: unknown): Promise<void> {
@@ -144,6 +148,38 @@ export class SidelightSettingTab extends PluginSettingTab {
         control: { type: "text", key: "device.discoveryFile" },
       },
     ];
+  }
+
+  /** How each other knowledge base is; they are added from the command line. */
+  private sourceSettings(): SettingDefinition[] {
+    const disabled = (): boolean => !this.context.service.ready;
+    return [
+      {
+        name: t("settings.sources.check"),
+        desc: t("settings.sources.desc"),
+        disabled,
+        action: () => void this.checkSources(),
+      },
+      ...this.sources.map((source) => ({
+        name: source.name,
+        desc: reportText(source),
+        aliases: [source.kind, source.place],
+      })),
+      {
+        name: t("settings.keep_feedback"),
+        desc: t("settings.keep_feedback.desc"),
+        control: { type: "toggle", key: "daemon.keep_feedback", disabled },
+      },
+    ];
+  }
+
+  private async checkSources(): Promise<void> {
+    try {
+      this.sources = await this.context.service.sources(true);
+      this.update();
+    } catch (error) {
+      new Notice(inOneLine(failureOf(error)));
+    }
   }
 
   private daemonSettings(): SettingDefinition[] {

@@ -409,6 +409,23 @@ class SearchParams(TypedDict):
     queries: NotRequired[
         Annotated[list[str], "Sub-queries, asked beside the text, at most 8; for coverage."]
     ]
+    sources: NotRequired[
+        Annotated[
+            list[Annotated[str, Length(1, 60)]],
+            "Knowledge bases to ask, by name; `vault` is the vault itself, an empty list means "
+            "it alone. Without it: all, or the ten likeliest.",
+            Length(0, MAX_NAMED_SOURCES),
+        ]
+    ]
+    dig: NotRequired[Annotated[bool, "Follow index cards whatever the first results are."]]
+    stream: NotRequired[
+        Annotated[
+            str,
+            "A name for `query/more`: then the first answer waits for no other source. "
+            "Of a WebSocket only.",
+            Length(1, 64),
+        ]
+    ]
 
 
 class PackParams(TypedDict):
@@ -481,23 +498,6 @@ class PackResult(TypedDict):
     degraded: list[Degraded]
     index: IndexState
     timing_ms: dict[str, float | dict[str, float]]
-    sources: NotRequired[
-        Annotated[
-            list[Annotated[str, Length(1, 60)]],
-            "Knowledge bases to ask, by name; `vault` is the vault itself, an empty list means "
-            "it alone. Without it: all, or the ten likeliest.",
-            Length(0, MAX_NAMED_SOURCES),
-        ]
-    ]
-    dig: NotRequired[Annotated[bool, "Follow index cards whatever the first results are."]]
-    stream: NotRequired[
-        Annotated[
-            str,
-            "A name for `query/more`: then the first answer waits for no other source. "
-            "Of a WebSocket only.",
-            Length(1, 64),
-        ]
-    ]
 
 
 class AskParams(TypedDict):
