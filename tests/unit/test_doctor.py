@@ -77,6 +77,12 @@ def test_a_vault_that_is_missing_or_a_file_is_an_error_of_its_own(vault: Path) -
         diagnose(vault / "a.md")
 
 
+def test_the_size_of_the_vault_is_told_for_models_that_read_all_of_it(vault: Path) -> None:
+    check_says(only(diagnose(vault), "size"), "info", "about 4 tokens", "pack VAULT --all")
+    (vault / "长.md").write_text("窑" * 200_000, encoding="utf-8")
+    check_says(only(diagnose(vault), "size"), "ok", "200,004 tokens", "too many")
+
+
 def test_an_empty_vault_is_told(tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     check_says(only(diagnose(tmp_path / "empty"), "vault"), "warning", "no notes")
@@ -293,6 +299,6 @@ def test_json_and_text_say_the_same(vault: Path) -> None:
     assert set(listed[0]) == {"check", "severity", "finding", "remedy"}
     text = render(findings)
     assert all(f.finding in text and f.remedy in text for f in findings)
-    assert text.endswith("0 errors, 1 warning, 2 to know")
+    assert text.endswith("0 errors, 1 warning, 3 to know")
     assert worst(findings) == "warning"
     assert worst([]) == "ok"

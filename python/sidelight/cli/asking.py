@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from sidelight.ask.loop import answer
 from sidelight.ask.settings import endpoint_of, limits_of
@@ -13,6 +15,8 @@ from sidelight.bridge.asking import Asker
 from sidelight.bridge.wire import ask_json
 from sidelight.cli import show
 from sidelight.config import load_settings, open_vault, places_for
+from sidelight.evaluation.layers import measure_asks
+from sidelight.evaluation.topics import Topic
 
 _UNSUPPORTED = "(?)"
 
@@ -43,6 +47,24 @@ def run(
     else:
         printing.end(state)
     return 1 if state.status == "failed" else 0
+
+
+def measure(vault: Path, data_dir: Path | None, topics: Sequence[Topic]) -> dict[str, Any]:
+    """Asks every question of an evaluation in words, by the model of the settings.
+
+    Raises:
+        SidelightError: as `run`.
+    """
+    settings = load_settings(places_for(open_vault(vault), data_dir))
+    named, limits = endpoint_of(settings), limits_of(settings)
+    asker = Asker(vault, data_dir)
+    try:
+        with show.progress("Asking in words") as progress:
+            return measure_asks(
+                lambda query: answer(query, asker.ask, named, limits), topics, progress
+            )
+    finally:
+        asker.close()
 
 
 class _Printing:

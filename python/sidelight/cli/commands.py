@@ -235,12 +235,15 @@ def ask(
 @click.option("--limit", type=click.IntRange(1, 1_000), help="Default: enough for 10 notes.")
 @click.option("--rerank", is_flag=True)
 @click.option("--query-field", default="query", help="Field of the file that holds the query.")
+@click.option("--budget", default=2_000, type=click.IntRange(0, 1_000_000), help="Of contexts.")
+@click.option("--ask", "in_words", is_flag=True, help="Ask the model of the settings, too.")
 def evaluate(
     vault: Path, queries: Path, data_dir: Path | None, as_json: bool, run_out: Path | None,
-    limit: int | None, rerank: bool, query_field: str,
+    limit: int | None, rerank: bool, query_field: str, budget: int, in_words: bool,
 ) -> None:  # fmt: skip
     """Measure the search of VAULT on judged QUERIES (JSON lines)."""
-    from sidelight.cli import ask, show
+    from sidelight.cli import ask, asking, show
+    from sidelight.evaluation.layers import contexts_json, measure_contexts, render_layers
     from sidelight.evaluation.report import render_evaluation
     from sidelight.evaluation.runs import evaluate, write_trec_run
     from sidelight.evaluation.topics import read_topics
@@ -248,10 +251,17 @@ def evaluate(
     topics = read_topics(queries, query_field)
     with ask.engine(vault, data_dir) as engine, show.progress("Asking") as progress:
         evaluation = evaluate(engine, topics, limit=limit, rerank=rerank, progress=progress)
+        contexts = measure_contexts(engine, topics, budget, progress)
+    layers: dict[str, Any] = {"context": contexts_json(contexts, budget)}
+    if in_words:
+        layers["ask"] = asking.measure(vault, data_dir, topics)
     if run_out is not None:
         with run_out.open("w", encoding="utf-8") as file:
             write_trec_run(evaluation, file)
-    print(show.as_json(evaluation.as_json()) if as_json else render_evaluation(evaluation))
+    if as_json:
+        print(show.as_json({**evaluation.as_json(), **layers}))
+    else:
+        print(f"{render_evaluation(evaluation)}\n\n{render_layers(layers)}")
 
 
 @commands.command()

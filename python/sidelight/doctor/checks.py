@@ -23,6 +23,7 @@ SEVERITIES = ("ok", "info", "warning", "error")
 CHECKS: tuple[Callable[[Visit], list[Finding]], ...] = (
     surroundings.check_versions,
     contents.check_vault,
+    contents.check_size,
     contents.check_settings,
     contents.check_exclusions,
     contents.check_unread_files,

@@ -6,9 +6,12 @@ from collections import Counter
 
 from sidelight.doctor.visit import Visit, counted, error, info, named, ok, warning
 from sidelight.errors import SidelightError
+from sidelight.models.tokens import estimate
+from sidelight.query.whole import LONG_CONTEXT
 from sidelight.types import Finding
 from sidelight.vault.files import read_note_bytes, sync_conflict_original
 from sidelight.vault.left_out import REMEDIES
+from sidelight.vault.lines import decode
 from sidelight.vault.markdown import parse_note
 
 
@@ -32,6 +35,33 @@ def check_vault(visit: Visit) -> list[Finding]:
         remedy = "Check that this is the vault's folder, and what is excluded."
         return [warning("vault", f"There are no notes to read in {vault}.", remedy)]
     return [ok("vault", f"{counted(len(listing.notes), 'note')} in {vault}.")]
+
+
+def check_size(visit: Visit) -> list[Finding]:
+    """How long is the vault for a model that reads all of it?"""
+    tokens = 0
+    for path in visit.listing.notes:
+        try:
+            data = read_note_bytes(
+                visit.places.vault,
+                path,
+                visit.settings.max_note_bytes,
+                visit.settings.followed_links,
+            )
+        except (OSError, SidelightError):
+            continue  # check_notes names it
+        tokens += estimate(decode(data)[0])
+    said = f"All notes together have about {tokens:,} tokens"
+    if tokens < LONG_CONTEXT:
+        return [
+            info(
+                "size",
+                f"{said}: fewer than {LONG_CONTEXT:,}, so a model with a long context can read "
+                "the whole vault.",
+                "`sidelight pack VAULT --all` gives it.",
+            )
+        ]
+    return [ok("size", f"{said}; too many for one context, so `sidelight pack` chooses.")]
 
 
 def check_settings(visit: Visit) -> list[Finding]:

@@ -30,9 +30,9 @@ def holds_an_answer(reader: NoteReader, results: Sequence[Result], answers: Sequ
 
     White space counts for nothing: an answer may be wrapped or indented in the note.
     """
-    wanted = [squeezed for answer in answers if (squeezed := _squeeze(answer))]
+    wanted = [squeezed for answer in answers if (squeezed := squeeze(answer))]
     for result in results:
-        text = _squeeze(cited_text(reader, result.path, result.citation))
+        text = squeeze(cited_text(reader, result.path, result.citation))
         if any(answer in text for answer in wanted):
             return True
     return False
@@ -62,5 +62,6 @@ def _canvas_node(file: Path, node_id: str | None) -> str:
     return next((node.text for node in note.canvas_nodes if node.id == node_id), "")
 
 
-def _squeeze(text: str) -> str:
+def squeeze(text: str) -> str:
+    """A text without white space: an answer may be wrapped or indented in a note."""
     return re.sub(r"\s+", "", text)
