@@ -85,8 +85,8 @@ def test_diversity_keeps_order_and_its_limits(numbers: list[int], per_note: int)
 def test_evidence_is_a_confidence_that_only_grows(
     cosine: float, title: float, coverage: float, name: float, more: float
 ) -> None:
-    def sure(*numbers: float) -> float:
-        return float(evidence(*(np.array([number]) for number in numbers))[0])
+    def sure(*numbers: float, chance: float = 0.3) -> float:
+        return float(evidence(*(np.array([number]) for number in numbers), chance)[0])
 
     value = sure(cosine, title, coverage, name)
     assert 0 <= value <= 1
@@ -96,3 +96,4 @@ def test_evidence_is_a_confidence_that_only_grows(
     assert sure(cosine, title, coverage, min(1, name + more)) >= value
     assert sure(float("nan"), title, coverage, name) <= value
     assert sure(cosine, float("nan"), coverage, name) <= value
+    assert sure(cosine, title, coverage, name, chance=0.5) <= value

@@ -131,3 +131,26 @@ def test_terms_that_come_in_later_are_found_by_their_beginning_as_if_they_had_al
         known |= batch
         expected = sorted(term for term in known if term.startswith(prefix))
         assert list(index.starting_with(prefix)) == expected
+
+
+def test_chance_is_higher_where_all_texts_are_alike_and_does_not_depend_on_their_place() -> None:
+    dice = np.random.default_rng(3)
+    query = unit(dice.normal(size=(1, 16)))[0]
+    apart = unit(dice.normal(size=(400, 16)))
+    alike = unit(apart + 2 * query)
+    names = [f"h{i:03}" for i in range(400)]
+    found = []
+    for rows in (apart, alike, alike[::-1].copy()):
+        matrix = VectorMatrix(16)
+        matrix.add(names, rows, ["en"] * 400)
+        found.append(matrix.chance(query))
+    assert found[0] < found[1]
+    assert found[1] == found[2]
+
+
+def test_chance_in_a_vault_of_few_texts_is_that_of_unrelated_ones() -> None:
+    query = np.array([1.0, 0.0], np.float32)
+    few = VectorMatrix(2)
+    nothing = few.chance(query)
+    few.add(["a"], unit(np.array([[1.0, 0.1]])), ["en"])
+    assert nothing < few.chance(query) < nothing + 0.3, "one near text is not the vault's chance"

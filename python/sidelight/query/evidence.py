@@ -1,10 +1,12 @@
 """How sure is it that a passage answers? One number on a fixed scale, from four others.
 
-    1 - (1 - s((g - 0.38) / 0.07)) (1 - 0.7 s((t - 0.50) / 0.07)) (1 - 0.5 c^2) (1 - 0.9 n^2)
+    1 - (1 - s((g - m) / 0.07)) (1 - 0.7 s((t - 0.50) / 0.07)) (1 - 0.5 c^2) (1 - 0.9 n^2)
 
 g and t are the language-centred cosines of the query with the passage and with the name of its
 note, c the weighted share of the query's terms that the passage holds, n how much the query is
-the name of the note, s the logistic function. All are absolute by construction, unlike raw
+the name of the note, s the logistic function. m = 0.15 + 0.6 b, where b is the cosine that the
+best of the vault's passages would reach by chance (`VectorMatrix.chance`): in a vault on one
+subject every passage is near every question. All are absolute by construction, unlike raw
 scores, so the same number orders the results and feeds the gate. Constants fitted on judged
 questions, each set without itself (docs/ranking.md).
 """
@@ -24,7 +26,7 @@ from sidelight.store.rows import ChunkRow
 
 # Of the default model, language-centred. A passage at the middle is as likely to answer as not;
 # names are shorter, so theirs lies higher, and a note of the right name may still not answer.
-COSINE_MIDDLE = 0.38
+MIDDLE_START, MIDDLE_SHARE = 0.15, 0.6  # m above
 TITLE_MIDDLE = 0.50
 COSINE_SCALE = 0.07
 TITLE_WORTH = 0.7
@@ -34,7 +36,9 @@ NAME_WORTH = 0.9  # a note whose name is the whole query
 Numbers = NDArray[np.float64]
 
 
-def evidence(cosines: Numbers, titles: Numbers, coverages: Numbers, names: Numbers) -> Numbers:
+def evidence(
+    cosines: Numbers, titles: Numbers, coverages: Numbers, names: Numbers, chance: float
+) -> Numbers:
     """Confidence of each passage in 0..1; all shapes (n,).
 
     Args:
@@ -42,9 +46,10 @@ def evidence(cosines: Numbers, titles: Numbers, coverages: Numbers, names: Numbe
         titles: the same of the note's name.
         coverages: 0..1.
         names: score of the metadata channel, 0..1.
+        chance: cosine of the best passage if none answered.
     """
     missing = (
-        (1 - _likely(cosines, COSINE_MIDDLE))
+        (1 - _likely(cosines, MIDDLE_START + MIDDLE_SHARE * chance))
         * (1 - TITLE_WORTH * _likely(titles, TITLE_MIDDLE))
         * (1 - WORDS_WORTH * coverages**2)
         * (1 - NAME_WORTH * names**2)
@@ -118,9 +123,11 @@ def measure(
         names: score of the metadata channel for each chunk; None for none.
     """
     cosines = titles = np.full(len(chunks), np.nan)
+    chance = 0.0
     if vector is not None:
         with catalog.lock:
             vectors = catalog.vectors
+            chance = vectors.chance(vector)
             cosines = vectors.similarity(vector, (c.embed_hash for c in chunks))
             if vectors.names is not None:
                 hashes = (catalog.names.get(c.path, "") for c in chunks)
@@ -131,4 +138,4 @@ def measure(
     known = np.zeros(len(chunks)) if names is None else names
     wordless = np.array([c.length == 0 for c in chunks], bool)  # a picture: its name is its text
     coverages = np.where(wordless, np.maximum(coverages, known), coverages)
-    return Measured(cosines, coverages, evidence(cosines, titles, coverages, known))
+    return Measured(cosines, coverages, evidence(cosines, titles, coverages, known, chance))

@@ -29,9 +29,11 @@ from sidelight.query.metadata import EQUAL
 SHIPPED = "shipped"  # the feature by which a calibrated gate starts from the shipped one
 _TOP = 10
 # Where no gate was fitted for a set of channels or a model, the evidence itself is the
-# confidence. Balanced keeps .93 and .97 of the answerable questions of the two real vaults and
-# refuses .67 and .33 of the others (docs/ranking.md).
-_PLAIN_THRESHOLDS = {"lenient": 0.35, "balanced": 0.45, "strict": 0.6}
+# confidence. Balanced keeps .99 and 1.0 of the answerable questions of the two real vaults and
+# refuses .60 and .47 of the others; words alone keep .70 and .75 and refuse .5 and .4, as few
+# questions repeat the words of their answer (docs/ranking.md).
+_PLAIN_THRESHOLDS = {"lenient": 0.38, "balanced": 0.44, "strict": 0.52}
+_WORDS_THRESHOLDS = {"lenient": 0.03, "balanced": 0.06, "strict": 0.15}
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,10 +109,11 @@ class Gate:
             channels: that took part.
         """
         name = "+".join(sorted(channels))
-        confidence, thresholds = _apply(self._shipped.get(name), found)
+        plain = _PLAIN_THRESHOLDS if "vector" in channels else _WORDS_THRESHOLDS
+        confidence, thresholds = _apply(self._shipped.get(name), found, plain)
         if name in self._calibrated:
             found = {**found, SHIPPED: _logit(confidence)}
-            confidence, thresholds = _apply(self._calibrated[name], found)
+            confidence, thresholds = _apply(self._calibrated[name], found, plain)
         else:
             found = {**found, SHIPPED: _logit(confidence)}
         threshold = 0.0 if self._strictness == "off" else thresholds[self._strictness]
@@ -123,10 +126,10 @@ class Gate:
 
 
 def _apply(
-    gate: Mapping[str, Any] | None, found: Mapping[str, float]
+    gate: Mapping[str, Any] | None, found: Mapping[str, float], plain: Mapping[str, float]
 ) -> tuple[float, Mapping[str, float]]:
     if gate is None:
-        return found.get("evidence", 0.0), _PLAIN_THRESHOLDS
+        return found.get("evidence", 0.0), plain
     total = gate["bias"] + sum(w * found.get(name, 0.0) for name, w in gate["weights"].items())
     return 1 / (1 + math.exp(-max(-60.0, min(60.0, total)))), gate["thresholds"]
 

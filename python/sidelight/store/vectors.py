@@ -7,10 +7,15 @@ anew. A matrix product answers in 0.5 ms at 20,000 x 384 where a table scan take
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
+
+# Cosines of unrelated texts with the default model, language-centred, and how many texts of a
+# vault outweigh them: below some tens its own say little.
+_UNRELATED_MEAN, _UNRELATED_SPREAD, _UNRELATED_TEXTS = 0.10, 0.08, 30
 
 Matrix = NDArray[np.float32]
 Centre = Callable[[Matrix, Sequence[str]], Matrix]
@@ -42,6 +47,7 @@ class VectorMatrix:
         self._slot: dict[str, int] = {}
         self._hashes: list[str] = []
         self.names: VectorMatrix | None = None
+        self._chance: tuple[NDArray[np.float32] | None, int, float] = (None, 0, 0.0)  # the last
 
     def __len__(self) -> int:
         return len(self._hashes)
@@ -83,6 +89,26 @@ class VectorMatrix:
     def rows(self, hashes: Iterable[str]) -> Matrix:
         """Centred vectors of the texts that have one, shape (n, d)."""
         return self._rows[[self._slot[h] for h in hashes if h in self._slot]]
+
+    def chance(self, query: NDArray[np.float32]) -> float:
+        """The cosine that the best of these texts would reach if none answered; 0.25 if empty.
+
+        Texts of one vault are alike, so a cosine that is telling in one is common in another.
+        Expected largest of n normal draws (`mean + deviation * sqrt(2 ln n)`), with the mean
+        and deviation of all cosines to `query`, towards those of unrelated texts where few.
+        """
+        known, size, value = self._chance
+        if known is not query or size != len(self._hashes):
+            size = len(self._hashes)
+            scores = (self._rows[:size] @ query).astype(np.float64)
+            share = _UNRELATED_TEXTS / (size + _UNRELATED_TEXTS)
+            mean = share * _UNRELATED_MEAN + (1 - share) * (float(scores.mean()) if size else 0)
+            spread = share * _UNRELATED_SPREAD**2 + (1 - share) * (
+                float(scores.var()) if size else 0
+            )
+            value = round(mean + math.sqrt(spread * 2 * math.log(max(size, 10))), 6)
+            self._chance = (query, size, value)
+        return value
 
     def nearest(
         self, query: NDArray[np.float32], count: int, allowed: set[str] | None
