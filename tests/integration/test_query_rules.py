@@ -104,3 +104,36 @@ def test_the_exact_name_of_an_attachment_comes_first(engine: Engine) -> None:
     found = [r.path for r in ask(engine, "reverse-proxy.svg").results]
     assert found[0] == "reverse-proxy.svg"
     assert "Harbour.md" in found
+
+
+@pytest.mark.parametrize(
+    ("typed", "meant"),
+    [
+        ("guage", "gauge"),
+        ("Harbuor", "harbour"),
+        ("whiskrs", "whiskers"),
+        ("cataloge", "catalogue"),
+    ],
+)
+def test_a_mistyped_word_finds_and_the_answer_says_so(
+    engine: Engine, typed: str, meant: str
+) -> None:
+    result = ask(engine, typed)
+    right = ask(engine, meant)
+    assert result.ok
+    assert [r.path for r in result.results] == [r.path for r in right.results]
+    assert result.query.text == typed
+    assert result.query.unknown_terms == (typed,)
+    said = next(r.message for r in result.reasons if r.kind == "corrected")
+    assert typed in said
+    assert meant in said
+
+
+@pytest.mark.parametrize("query", ["gaug3x", "ctaa", "zzyzxqqq", "卡塔", "水糊", "guage zzyzxqqq"])
+def test_what_is_no_slip_of_a_known_word_is_left_as_typed(engine: Engine, query: str) -> None:
+    result = ask(engine, query)
+    assert not any(r.kind == "corrected" for r in result.reasons)
+
+
+def test_a_known_word_is_never_corrected(engine: Engine) -> None:
+    assert not any(r.kind == "corrected" for r in ask(engine, "cats").reasons)

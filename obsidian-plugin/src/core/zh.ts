@@ -187,6 +187,7 @@ export const zh: Dictionary = {
   "reason.no_content": "这个查询里没有说明要找什么的词。",
   "reason.sources_below_threshold": "其他来源的 {n} 个段落所含查询内容太少，不算数。",
   "reason.vault_no_evidence": "仓库本身没有证据，显示的内容来自其他来源。",
+  "reason.corrected": "按原样输入没有找到，已改用库中最接近的词搜索。",
   "reason.empty_query": "这个查询中没有可以搜索的内容。",
   "reason.no_text": "这篇笔记没有可供比较的文字。",
 

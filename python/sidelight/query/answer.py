@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,7 @@ from sidelight.query.reasons import lost_reason, no_evidence_reasons, query_view
 from sidelight.query.recall import Recalled
 from sidelight.query.refs import ref_of
 from sidelight.query.snippet import snippet
+from sidelight.query.typos import Correction
 from sidelight.store.rows import ChunkRow
 from sidelight.trace import Stopwatch
 from sidelight.types import (
@@ -32,6 +33,7 @@ from sidelight.types import (
     Origin,
     Passage,
     PassageKind,
+    Reason,
     Result,
     SearchResult,
 )
@@ -203,6 +205,16 @@ def compose(
         trace=explain.trace(index, asked, recalled, ordered, decision) if asked.explain else None,
         confidence=decision.confidence,
     )
+
+
+def as_corrected(
+    found: SearchResult, typed: SearchResult, meant: Sequence[Correction]
+) -> SearchResult:
+    """What corrected words found, with the query as it was typed and what was searched instead."""
+    said = ", ".join(f"“{one.meant}” instead of “{one.typed}”" for one in meant)
+    reason = Reason("corrected", f"Nothing was found as typed; searched for {said}.")
+    query = replace(typed.query, terms=found.query.terms)
+    return replace(found, reasons=(reason, *found.reasons), query=query)
 
 
 def listing(index: Index, asked: Asked, stopwatch: Stopwatch) -> SearchResult:

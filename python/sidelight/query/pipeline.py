@@ -27,6 +27,7 @@ from sidelight.query.index import Index
 from sidelight.query.recall import recall
 from sidelight.query.rerank import rerank
 from sidelight.query.subqueries import merge
+from sidelight.query.typos import corrected, corrections
 from sidelight.trace import Stopwatch
 from sidelight.types import Degraded, Mode, Pack, PackRequest, SearchRequest, SearchResult
 
@@ -50,15 +51,32 @@ def search(
     texts = list(dict.fromkeys((request.text, *(p for p in parts if p.strip()))))
     answers = []
     for text in texts:
-        stopwatch = Stopwatch()
-        with stopwatch.stage("parse"):
-            asked = understand(replace(request, text=text), index)
-        answers.append((text, _answer(index, asked, stopwatch, cancelled)))
+        asked, found = _ask(index, replace(request, text=text), cancelled)
+        answers.append((text, found))
     if len(answers) == 1:
         return answers[0][1]
     return merge(
         answers, max(1, request.limit), asked.per_note(index.settings), index.settings.rrf_k
     )
+
+
+def _ask(
+    index: Index, request: SearchRequest, cancelled: Callable[[], bool]
+) -> tuple[Asked, SearchResult]:
+    """One question as typed and, where that finds nothing, with its slips of the pen mended."""
+    stopwatch = Stopwatch()
+    with stopwatch.stage("parse"):
+        asked = understand(request, index)
+    found = _answer(index, asked, stopwatch, cancelled)
+    if found.ok or asked.lexical is None:
+        return asked, found
+    meant = corrections(asked.lexical, index.catalog)
+    if not meant:
+        return asked, found
+    with stopwatch.stage("parse"):
+        mended = understand(replace(request, text=corrected(request.text, meant)), index)
+    again = _answer(index, mended, stopwatch, cancelled)
+    return (mended, answer.as_corrected(again, found, meant)) if again.ok else (asked, found)
 
 
 def pack(
