@@ -56,9 +56,7 @@ def corrections(query: LexicalQuery, catalog: Catalog) -> tuple[Correction, ...]
 def corrected(text: str, meant: Sequence[Correction]) -> str:
     """`text` with each mistyped word replaced wherever it stands as a word."""
     for one in meant:
-        text = re.sub(
-            rf"(?<![\w:/]){re.escape(one.typed)}(?!\w)", lambda _, one=one: one.meant, text
-        )
+        text = re.sub(rf"(?<![\w:/]){re.escape(one.typed)}(?!\w)", one.meant, text)
     return text
 
 
