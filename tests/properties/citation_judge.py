@@ -162,8 +162,6 @@ class Case:
             if not self.same_place(truth):
                 if self.interchangeable():
                     tally.add("exact, equal texts traded places")
-                elif self.copy_for_lost(truth):
-                    tally.add("exact, copy of what lost its text")
                 else:
                     tally.add("exact wrong", self.show())
         else:
@@ -249,15 +247,6 @@ class Case:
         if len(old) != len(new) or mine not in old or shown not in new:
             return False
         return new[old.index(mine)] == shown
-
-    def copy_for_lost(self, truth: set[tuple[int, int]]) -> bool:
-        """Whether a copy that an edit made is shown because the original lost its text."""
-        if self.run_text(truth) == n(self.passage.text):
-            return False
-        if not truth and self.copies(self.before) == self.copies(self.after) == 1:
-            return True  # deleted, and the same text written anew
-        cited = self.cited()
-        return all(unit.origin in cited or unit.kin in cited for unit in self.units(self.shown()))
 
     def units(self, places: Collection[tuple[int, int]]) -> list[Unit]:
         lines = self.now.all_lines()
