@@ -95,6 +95,28 @@ def test_notes_that_read_only_in_part_are_counted_by_what_is_wrong(vault: Path) 
     check_says(found, "info", "yaml-invalid in 1 (such as 坏.md)", "b.md", "sidelight inspect")
 
 
+def test_links_that_lead_nowhere_are_named_once_each(vault: Path) -> None:
+    (vault / "链.md").write_text("[[a]] [[没有]] [[p.png]] [[没有|再]]", encoding="utf-8")
+    (vault / "b.md").write_text("[[没有]] [[gone]]", encoding="utf-8")
+    (vault / "p.png").write_bytes(b"")
+    found = only(diagnose(vault), "unresolved-links")
+    check_says(found, "info", "2 link targets", "没有 (in ", "gone (in b.md)")
+    assert "p.png" not in found.finding
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs symlinks")
+def test_what_cannot_be_listed_and_rules_not_understood_have_their_remedies(vault: Path) -> None:
+    (vault / "断.md").symlink_to(vault / "none.md")
+    (vault / "dir").symlink_to(vault.parent, target_is_directory=True)
+    (vault / ".sidelightignore").write_bytes(b"\xff")
+    findings = diagnose(vault)
+    told = [f for f in findings if f.check == "vault"]
+    assert {f.severity for f in told} == {"warning"}
+    assert any("断.md" in f.finding and "Repair" in f.remedy for f in told)
+    assert any("dir" in f.finding and "followed_links" in f.remedy for f in told)
+    check_says(only(findings, "exclusions"), "warning", ".sidelightignore", "excludes nothing")
+
+
 def test_large_and_excluded_notes_are_told(vault: Path) -> None:
     places = places_for(vault)
     places.settings.parent.mkdir(parents=True)

@@ -12,6 +12,7 @@ from sidelight.types import Finding
 from sidelight.vault.files import read_note_bytes, sync_conflict_original
 from sidelight.vault.left_out import REMEDIES
 from sidelight.vault.lines import decode
+from sidelight.vault.links import LinkResolver
 from sidelight.vault.markdown import parse_note
 
 
@@ -103,10 +104,12 @@ def check_unread_files(visit: Visit) -> list[Finding]:
 
 
 def check_note_problems(visit: Visit) -> list[Finding]:
-    """What is wrong inside notes that are read all the same?"""
+    """What is wrong inside notes that are read all the same, and which links lead nowhere?"""
     counts: Counter[str] = Counter()
     example: dict[str, str] = {}
     unreadable: list[str] = []
+    resolver = LinkResolver(visit.listing.files)
+    lost: dict[str, str] = {}  # target of an unresolved link: the first note with it
     limit, followed = visit.settings.max_note_bytes, visit.settings.followed_links
     for path in visit.listing.notes:
         try:
@@ -114,9 +117,13 @@ def check_note_problems(visit: Visit) -> list[Finding]:
         except (OSError, SidelightError) as failure:
             unreadable.append(f"{path} ({getattr(failure, 'strerror', None) or failure})")
             continue
-        for code in {problem.code for problem in parse_note(path, data).problems}:
+        note = parse_note(path, data)
+        for code in {problem.code for problem in note.problems}:
             counts[code] += 1
             example.setdefault(code, path)
+        for link in note.links:
+            if link.target not in lost and resolver.resolve(link.target, path) is None:
+                lost[link.target] = path
     found = []
     if unreadable:
         finding = f"{counted(len(unreadable), 'note')} cannot be read: {named(unreadable)}."
@@ -127,7 +134,13 @@ def check_note_problems(visit: Visit) -> list[Finding]:
         finding = f"Some notes are read only as far as they can be: {named(kinds)}."
         remedy = "`sidelight inspect VAULT NOTE` shows a note's problems with their lines."
         found.append(info("note-problems", finding, remedy))
-    return found or [ok("note-problems", "Every note reads cleanly.")]
+    found = found or [ok("note-problems", "Every note reads cleanly.")]
+    if lost:
+        places = [f"{target} (in {path})" for target, path in lost.items()]
+        finding = f"{counted(len(places), 'link target')} cannot be found: {named(places)}."
+        remedy = "Create these notes or correct the links, if they are not meant to be written yet."
+        found.append(info("unresolved-links", finding, remedy))
+    return found
 
 
 def check_sync_conflicts(visit: Visit) -> list[Finding]:

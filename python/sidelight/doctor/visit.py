@@ -32,6 +32,7 @@ class OpenIndex(Protocol):
 class Listing:
     """What a walk over the vault found; paths of files that are notes."""
 
+    files: tuple[str, ...]  # all that can be a link's target
     notes: tuple[str, ...]  # to be read
     excluded: tuple[str, ...]
     too_large: tuple[str, ...]
@@ -73,12 +74,14 @@ class Visit:
         groups: dict[str, list[str]] = {"notes": [], "excluded": [], "large": [], "cloud": []}
         problems: list[tuple[str, Problem]] = []
         folders = {""}
+        files: list[str] = []
 
         def report(path: str, problem: Problem) -> None:
             problems.append((path, problem))
 
         for entry in scan(self.places.vault, self.exclusions, self.settings, report):
             folders.add(entry.path.rpartition("/")[0])
+            files.append(entry.path)
             if not is_note(entry.path):
                 continue
             if self.exclusions.excluded(entry.path):
@@ -90,6 +93,7 @@ class Visit:
             else:
                 groups["notes"].append(entry.path)
         return Listing(
+            files=tuple(files),
             notes=tuple(groups["notes"]),
             excluded=tuple(groups["excluded"]),
             too_large=tuple(groups["large"]),
