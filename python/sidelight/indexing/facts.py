@@ -38,4 +38,4 @@ def difference(stored: Mapping[str, str], current: Mapping[str, str]) -> str:
 
 def is_other_schema(stored: Mapping[str, str], current: Mapping[str, str]) -> bool:
     """Whether the tables cannot be read by this version."""
-    return bool(stored) and stored.get("schema") != current["schema"]
+    return stored.get("schema", current["schema"]) != current["schema"]

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from sidelight.config import Settings
-from sidelight.errors import VaultError
+from sidelight.errors import NotFoundError, SidelightError, VaultError
 from sidelight.indexing.draft import attachment, draft_note, failed_note
 from sidelight.indexing.embedding import Stopped, VectorQueue
 from sidelight.indexing.renames import Renames, renamed_to
@@ -206,8 +206,7 @@ class Indexer:
         if forced:
             self._forced = False
             self.on_forced_done()
-        if self.tidying.commits > 1:  # a first index or a checkout: index the new rows at once
-            self.tidying.compact(report)
+        self.tidying.after_scan(report)
 
     def _commit(self, batch: Sequence[NoteDraft]) -> None:
         if batch:
@@ -230,10 +229,12 @@ class Indexer:
             return failed_note(entry, f"larger than {limit:g} MB (setting max_note_bytes)")
         try:
             data = self._bytes(entry.path)
-        except FileNotFoundError:
+        except (FileNotFoundError, NotFoundError):
             return None
         except OSError as error:
             return failed_note(entry, f"cannot be read ({error.strerror or error})")
+        except SidelightError as error:  # such as a link that leads out of the vault
+            return failed_note(entry, f"cannot be read ({error.message})")
         same = known is not None and known.content_hash == hashlib.sha256(data).hexdigest()
         if known is not None and same and not self._forced:
             return replace(known, size=entry.size, mtime_ns=entry.mtime_ns)
@@ -255,8 +256,8 @@ class Indexer:
             if entry.path not in self._catalog.notes and entry.size <= self.settings.max_note_bytes:
                 try:
                     data = self._bytes(entry.path)
-                except OSError:
-                    continue
+                except (OSError, SidelightError):
+                    continue  # it went; `_read` finds the same
                 new[entry.path] = hashlib.sha256(data).hexdigest()
         old = {p: self._catalog.notes[p].content_hash for p in changes.gone}
         self._renames.record(renamed_to(old, new))

@@ -57,28 +57,32 @@ class Tidying:
 
     def wait_s(self) -> float | None:
         """Seconds until there is something to do; 0 now, None never."""
-        if self._started or self.commits >= COMPACT_AFTER:
-            return 0.0
         quiet = self._clock() - self._written
         if self.commits:
             return max(0.0, QUIET_S - quiet)
         return max(0.0, _CLEAN_AFTER_S - quiet) if self._old_versions else None
 
     def run(self, report: Report) -> None:
-        """Does what is due, if anything."""
+        """Does what is due, if anything, when there is nothing else to do."""
         if self.wait_s() != 0.0:
             return
-        if self._started:
-            self._started = False
-            self._clean_up(report)
-        elif self.commits >= COMPACT_AFTER:  # long work: both, or the disk fills meanwhile
-            self.compact(report)
-            self._clean_up(report)
-            self._old_versions = True  # the newest ones
-        elif self.commits:
+        if self.commits:
             self.compact(report)
         else:
             self._old_versions = False
+            self._clean_up(report)
+
+    def keep_up(self, report: Report) -> None:
+        """Between two steps of long work: both, where the disk would fill meanwhile."""
+        if self.commits >= COMPACT_AFTER:
+            self.compact(report)
+            self._clean_up(report)
+
+    def after_scan(self, report: Report) -> None:
+        """After a first index or a checkout new rows are indexed at once; leftovers go."""
+        if self.commits > 1:
+            self.compact(report)
+        if self._started:
             self._clean_up(report)
 
     def compact(self, report: Report) -> None:
@@ -95,6 +99,7 @@ class Tidying:
         self._clean_up(report)
 
     def _clean_up(self, report: Report) -> None:
+        self._started = False
         report(Progress("cleanup", 0, 1))
         self._attempt("cleaning up", self._tables.clean_up)
         report(Progress("cleanup", 1, 1))

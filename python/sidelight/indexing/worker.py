@@ -136,6 +136,8 @@ class Worker:
     def _step(self) -> None:
         if self._indexer.recover():
             self.rescan(forced=True)
+        if not self._paused:
+            self._indexer.tidying.keep_up(self._tell)
         with self._wake:
             tasks, self._tasks = self._tasks, []
             paused = self._paused

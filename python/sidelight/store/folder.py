@@ -147,7 +147,8 @@ def sweep(path: Path) -> None:
     """Deletes what a crash left half written beside and between the tables."""
     for leftover in (path / _TABLES).glob(f"{_PUT_AWAY}*"):
         shutil.rmtree(leftover, ignore_errors=True)
-    for leftover in path.glob(".*.tmp"):  # of `config.write_private`
+    # Of `config.write_private`, and of Lance's own writing (Rust's tempfile: `.tmpXXXXXX`).
+    for leftover in (*path.glob(".*.tmp"), *(path / _TABLES).rglob(".tmp*")):
         with contextlib.suppress(OSError):
             leftover.unlink()
 
