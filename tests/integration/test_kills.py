@@ -17,6 +17,7 @@ import time
 from collections import Counter, defaultdict
 from pathlib import Path
 
+import psutil
 import pytest
 from index_rows import check_nothing_half_written, check_same, fresh_rows, rows_on_disk
 from tiny_models import write_model
@@ -26,15 +27,24 @@ from sidelight.engine import Engine
 
 ACTIVITIES = ("embedding", "merging", "compacting", "cleaning up")
 _LINE = re.compile(r"(done )?(embedding|merging|compacting|cleaning up)\b")
-# A daemon whose imports are done when it is told to begin: what is killed is the work.
-_DAEMON = (
-    "import sys, sidelight.daemon, sidelight.cli.commands\n"
-    "from sidelight.cli import main\n"
-    "sys.stdin.readline()\n"
-    "sys.exit(main())\n"
-)
+# Imports once, then makes a daemon of itself for every line it reads: what is killed is the work.
+# Without fork (Windows) each daemon is a process of its own from the start.
+_DAEMONS = """
+import os, sys, sidelight.daemon, sidelight.cli.commands
+from sidelight.cli import main
+for line in sys.stdin:
+    pid = os.fork() if hasattr(os, "fork") else 0
+    if pid == 0:
+        if not hasattr(os, "fork"):
+            print(os.getpid(), flush=True)
+        os.dup2(2, 1)  # what the daemon says is not for this pipe
+        sys.exit(main())
+    print(pid, flush=True)
+    os.waitpid(pid, 0)
+    print("gone", flush=True)
+"""
 NOTES = 40
-WAIT_S = 30.0  # for an activity; a loaded machine starts slowly
+WAIT_S = 60.0  # for an activity; a loaded machine starts slowly
 WORDS = ("cat", "dog", "猫", "狗", "拿铁", "marzipan", "终值定理", "ERR_OOM_KILL_001", "a")
 
 
@@ -82,22 +92,49 @@ def line(dice: random.Random) -> str:
     return " ".join([*dice.choices(WORDS, k=12), str(dice.randrange(10_000))])
 
 
-class Victim:
-    """A daemon of the vault, to be killed."""
+class Victims:
+    """Daemons of one vault, one after the other, to be killed."""
 
     def __init__(self, places: Places) -> None:
         self.log = places.log
-        self.process = subprocess.Popen(
-            [sys.executable, "-c", _DAEMON, "serve", str(places.vault), "--data-dir",
-             str(places.data), "--log-level", "debug"],
-            stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
-        )  # fmt: skip
+        self._said = places.data.with_name("said.txt")
+        self._command = [
+            sys.executable, "-c", _DAEMONS, "serve", str(places.vault),
+            "--data-dir", str(places.data), "--log-level", "debug",
+        ]  # fmt: skip
+        self._makers: list[subprocess.Popen[str]] = []
+        self._pid = 0
 
     def begin(self) -> None:
+        """Starts one."""
         self.log.unlink(missing_ok=True)
-        assert self.process.stdin is not None
-        self.process.stdin.write(b"\n")
-        self.process.stdin.close()
+        if not self._makers or not hasattr(os, "fork"):
+            with self._said.open("ab") as errors:
+                maker = subprocess.Popen(
+                    self._command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors,
+                    text=True,
+                )  # fmt: skip
+            self._makers.append(maker)
+        stdin, stdout = self._makers[-1].stdin, self._makers[-1].stdout
+        assert stdin is not None
+        assert stdout is not None
+        stdin.write("go\n")
+        stdin.flush()
+        self._pid = int(stdout.readline())
+
+    def said(self) -> str:
+        """The end of what the daemons said on standard error."""
+        return self._said.read_text("utf-8")[-2000:]
+
+    def alive(self) -> bool:
+        """Whether the daemon runs."""
+        return psutil.pid_exists(self._pid)
+
+    def close(self) -> None:
+        """Leaves no process behind."""
+        for maker in self._makers:
+            maker.kill()
+            maker.communicate(timeout=30)
 
     def activities(self) -> list[tuple[bool, str]]:
         """(over, activity) of every line about one, oldest first."""
@@ -108,11 +145,15 @@ class Victim:
         return [(bool(m[1]), m[2]) for m in _LINE.finditer(said)]
 
     def wait_for(self, activity: str) -> bool:
-        """Whether it was seen to begin, by a reader that looks every millisecond."""
+        """Whether it was seen to begin, by a reader that looks every other millisecond."""
         end, size = time.monotonic() + WAIT_S, 0
-        while time.monotonic() < end and self.process.poll() is None:
-            time.sleep(0.001)
-            if self.log.exists() and (now := self.log.stat().st_size) != size:
+        while time.monotonic() < end:
+            time.sleep(0.002)
+            try:
+                now = os.stat(self.log).st_size
+            except FileNotFoundError:
+                continue
+            if now != size:
                 size = now
                 if any(name == activity for _, name in self.activities()):
                     return True
@@ -120,16 +161,16 @@ class Victim:
 
     def kill(self) -> str:
         """Kills it; inside which activity it was."""
-        assert self.process.poll() is None, self._said()
-        self.process.kill()
-        self.process.wait(timeout=30)
-        if self.process.stderr is not None:
-            self.process.stderr.close()
+        assert self.alive(), self.said()
+        psutil.Process(self._pid).kill()  # SIGKILL, or TerminateProcess
+        if hasattr(os, "fork"):
+            stdout = self._makers[-1].stdout
+            assert stdout is not None
+            assert stdout.readline() == "gone\n"
+        else:
+            self._makers[-1].wait(timeout=30)
         seen = self.activities()
         return "between" if not seen or seen[-1][0] else seen[-1][1]
-
-    def _said(self) -> str:
-        return self.process.stderr.read().decode() if self.process.stderr else ""
 
 
 class Kills:
@@ -147,18 +188,18 @@ class Kills:
 
     def run(self, times: int, least: int) -> None:
         """Kills so many times; afterwards at least `least` kills fell inside each activity."""
-        victim = Victim(self.places)
+        victims = Victims(self.places)
         try:
             for n in range(times):
                 wanted = self._rarest() if n % 6 else ""
                 self._write_while_off()
-                victim.begin()
-                self._kill(victim, wanted)
-                victim = Victim(self.places)  # imports while the index is compared
+                victims.begin()
+                self._kill(victims, wanted)
                 self._check_next_start(n)
+                if n % 10 == 9:
+                    print(f"\n{n + 1} kills, inside: {dict(self.histogram)}", flush=True)
         finally:
-            victim.process.kill()
-            victim.process.communicate(timeout=30)
+            victims.close()
         print(f"\nkills inside: {dict(self.histogram)}")
         assert sum(self.histogram.values()) == times
         assert all(self.histogram[activity] >= least for activity in ACTIVITIES), self.histogram
@@ -171,15 +212,16 @@ class Kills:
         for _ in range(12):
             writer.step()
 
-    def _kill(self, victim: Victim, wanted: str) -> None:
+    def _kill(self, victims: Victims, wanted: str) -> None:
         writer = Writer(self.places.vault, self.dice)
         writer.start()
         try:
-            assert victim.wait_for(wanted or "merging"), f"no {wanted or 'merging'} in time"
+            seen = victims.wait_for(wanted or "merging")
+            assert seen, f"no {wanted or 'merging'} in {WAIT_S} s: {victims.said()}"
             typical = statistics.median(self.lasted[wanted]) if wanted else 1.0
             delay = self.dice.uniform(0, typical)
             time.sleep(delay)
-            inside = victim.kill()
+            inside = victims.kill()
         finally:
             writer.ending.set()
             writer.join()
