@@ -59,16 +59,17 @@ def forget_history(history: Any, notes: int) -> None:
         retry(lambda: history.delete(f"replaced_at < {horizon!r}"))
 
 
-def drop_unused(vectors: Any, catalog: Catalog) -> None:
-    """Deletes vectors of no chunk and no name, once they are more than a quarter of all."""
+def drop_unused(vectors: Any, catalog: Catalog) -> set[str]:
+    """Deletes vectors of no chunk and no name, once they are more than a quarter of all; which."""
     stored = vectors.search().select(["embed_hash"]).to_arrow()["embed_hash"].to_pylist()
     with catalog.lock:
         used = {*catalog.by_embedding, *catalog.names.values()}
-        unused = sorted({h for h in stored if h not in used})
+        unused = {h for h in stored if h not in used}
     if len(unused) * _UNUSED_SHARE <= len(stored):
-        return
-    for part in parts(unused):
+        return set()
+    for part in parts(sorted(unused)):
         retry(lambda where=f"embed_hash IN ({part})": vectors.delete(where))  # type: ignore[misc]
+    return unused
 
 
 def _each(activity: str, tables: Sequence[Any], step: Callable[[Any], object]) -> None:

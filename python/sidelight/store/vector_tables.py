@@ -95,9 +95,14 @@ class VectorTables:
                 self._folder.drop(name)
 
     def drop_unused(self, catalog: Catalog) -> None:
-        """Forgets vectors that no chunk names, once they are many."""
-        for table in self._tables.values():
-            upkeep.drop_unused(table, catalog)
+        """Forgets vectors that no chunk names, once they are many; on disk and in memory."""
+        matrices = {m.model_id: m for m in (catalog.vectors, catalog.next_vectors) if m is not None}
+        for model_id, table in self._tables.items():
+            unused = upkeep.drop_unused(table, catalog)
+            if unused and model_id in matrices:
+                with catalog.lock:
+                    matrices[model_id].forget(unused)
+                    catalog.revision += 1
 
     def tables(self) -> list[Any]:
         """Those that are open."""

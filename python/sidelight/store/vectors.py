@@ -73,6 +73,13 @@ class VectorMatrix:
             else:  # twice in one call: keep rows and names aligned
                 self._hashes.append("")
 
+    def forget(self, hashes: set[str]) -> None:
+        """Drops the vectors of these texts; the others keep their order."""
+        kept = [i for i, h in enumerate(self._hashes) if h and h not in hashes]
+        self._rows = self._rows[kept]
+        self._hashes = [self._hashes[i] for i in kept]
+        self._slot = {h: i for i, h in enumerate(self._hashes)}
+
     def similarity(self, query: NDArray[np.float32], hashes: Iterable[str]) -> NDArray[np.float64]:
         """Cosine to each text; NaN where it is not embedded yet.
 
