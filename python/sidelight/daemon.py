@@ -7,19 +7,23 @@ import contextlib
 import json
 import logging
 import logging.handlers
+import re
 import signal
 import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TextIO
 
 from sidelight.bridge import discovery
+from sidelight.bridge.client import retire
+from sidelight.bridge.protocol import Discovery
 from sidelight.bridge.server import BridgeServer
-from sidelight.config import Places, load_settings, open_vault, places_for
+from sidelight.config import PROTOCOL, Places, load_settings, open_vault, places_for
 from sidelight.doctor import diagnose
 from sidelight.engine import Engine
-from sidelight.errors import BridgeError
+from sidelight.errors import BridgeError, IndexUnavailableError
 from sidelight.sources.checking import findings
 from sidelight.sources.federation import Federation
 
@@ -27,6 +31,7 @@ log = logging.getLogger(__name__)
 
 _LOG_BYTES = 1_000_000  # a file; five are kept
 _LOG_FILES = 5
+LEAVING_S = 20.0  # an older daemon finishes the step under way first
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,27 +57,68 @@ def serve(options: ServeOptions, announce: Callable[[Places, int], None]) -> Non
         SidelightError: it cannot run; nothing is left behind.
     """
     places = places_for(open_vault(options.vault), options.data_dir)
-    running = discovery.read(places)
-    if running is not None and discovery.is_alive(running):
-        raise BridgeError(
-            f"A daemon already serves this vault (process {running['pid']}, "
-            f"port {running['port']}).",
-            "Use it, or stop it first.",
-            code="ALREADY_RUNNING",
-        )
     log_to_file(places, options.log_level)
-    engine = Engine.open(
-        options.vault,
-        data_dir=options.data_dir,
-        models_later=True,
-        settings=load_settings(places),
-    )
+    replaced = _make_room(places)
+    engine = _open(options, places, LEAVING_S if replaced else 0.0)
     sources = Federation(engine)
     try:
         asyncio.run(_run(engine, sources, options, announce))
     finally:
         sources.close()
         engine.close()
+
+
+def _make_room(places: Places) -> bool:
+    """Asks an older daemon of this vault to leave; whether there was one.
+
+    Raises:
+        BridgeError: one of this version or a newer one serves the vault, or the older one stays.
+    """
+    running = discovery.read(places)
+    if running is None or not discovery.is_alive(running):
+        return False
+    who = f"(process {running['pid']}, port {running['port']})"
+    if not _is_older(running):
+        raise BridgeError(
+            f"A daemon already serves this vault {who}.",
+            "Use it, or stop it first.",
+            code="ALREADY_RUNNING",
+        )
+    log.info("version %s serves this vault and is asked to leave", running["version"])
+    if not retire(running, LEAVING_S):
+        raise BridgeError(
+            f"An older daemon serves this vault and does not leave {who}.",
+            f"End process {running['pid']}, then start again.",
+            code="ALREADY_RUNNING",
+        )
+    return True
+
+
+def _is_older(running: Discovery) -> bool:
+    ours = discovery.installed_version()
+    return (running["protocol"], _numbers(running["version"])) < (PROTOCOL, _numbers(ours))
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    """The release numbers of a version, to be compared: 1.10.2rc1 gives (1, 10, 2)."""
+    return tuple(int(n) for n in re.findall(r"\d+", version)[:3])
+
+
+def _open(options: ServeOptions, places: Places, patience_s: float) -> Engine:
+    """Opens the vault; waits for a daemon that is leaving to let go of the index."""
+    until = time.monotonic() + patience_s
+    while True:
+        try:
+            return Engine.open(
+                options.vault,
+                data_dir=options.data_dir,
+                models_later=True,
+                settings=load_settings(places),
+            )
+        except IndexUnavailableError as error:
+            if error.code != "INDEX_BUSY" or time.monotonic() > until:
+                raise
+            time.sleep(0.1)
 
 
 async def _run(

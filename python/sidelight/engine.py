@@ -59,6 +59,7 @@ _NEVER: Callable[[], bool] = lambda: False  # noqa: E731 - a default, not a func
 # Settings that say how notes are read: a change of these reads every note again.
 _READING = ("user_words",)
 _SCANNING = ("excluded", "config_folder", "followed_links", "max_note_bytes")
+_WATCHING = ("debounce_ms", "debounce_ceiling_ms", "poll_seconds")
 _MODELS = ("embedding_model", "reranker_model")
 
 
@@ -80,6 +81,7 @@ class Engine:
                 self._lock.release()
             raise
         self._facts = self._tables.folder.facts()
+        self._anew = ""  # why notes are read again, while they are
         if not read_only and facts.is_other_schema(self._facts, self._current_facts()):
             log.warning("the form of the index changed: notes are read again, vectors stay")
             self._tables.clear(vectors=False)
@@ -162,8 +164,11 @@ class Engine:
 
     def start(self) -> None:
         """Watches the vault and keeps the index up to date in the background."""
-        self._worker = Worker(self._indexer, self._tell)
-        self._watcher = Watcher(self.vault, self.settings, self._worker.notice, self._worker.poll)
+        worker = self._worker = Worker(self._indexer, self._tell, self._watch_again)
+        self._watcher = Watcher(
+            self.vault, self.settings, worker.notice, worker.poll, worker.rescan
+        )
+        self._anew = self._reason_to_reread()
         if self._rereading():
             self._worker.rescan(forced=True)
         self._watcher.start()
@@ -209,13 +214,16 @@ class Engine:
         """
         if rebuild:
             self._clear()
+        self._anew = self._reason_to_reread()
+        tell = progress or (lambda _: None)
         self._indexer.sync(
-            progress or (lambda _: None),
+            lambda now: tell(self._with_reason(now)),
             stopped,
             lexical_only=lexical_only,
             forced=bool(self._rereading() and self._catalog.notes),
         )
-        self._remember_facts()
+        if not stopped():
+            self._remember_facts()
 
     # ------------------------------------------------------------------ queries
 
@@ -402,12 +410,16 @@ class Engine:
         if changed & set(_READING):
             self._terms = Terms(self.settings.user_words)
             self._indexer.use_terms(self._terms)
+            self._anew = self._rereading()
             todo.append("the words of every note are read again")
         if changed & set(_SCANNING):
             todo.append("the vault is scanned again")
         if changed & set(_MODELS) or ("rerank" in changed and self._models.reranker is None):
             todo.append("the models are loaded again; passages new to them are embedded")
         if self._worker is not None:
+            if changed & set(_WATCHING):
+                self._watch_again()
+                self._worker.wake()
             if changed & set(_MODELS):
                 self._worker.run_soon(self.load_models)
             if changed & set(_SCANNING) or changed & set(_READING):
@@ -415,6 +427,10 @@ class Engine:
         elif changed & set(_MODELS):
             self.load_models()
         return todo
+
+    def _watch_again(self) -> None:
+        if self._watcher is not None:
+            self._watcher.restart(self.settings)
 
     def rebuild(self) -> None:
         """Throws the index away and begins anew, in the background if there is one."""
@@ -481,7 +497,18 @@ class Engine:
         """Why every note is to be read again (another tokenizer or chunker); "" if it is not."""
         return facts.difference(self._facts, self._current_facts())
 
+    def _reason_to_reread(self) -> str:
+        """The same for people, who need no reason for a first index."""
+        damaged = "a part of the index was damaged" if self._tables.folder.remade else ""
+        reason = damaged or (self._rereading() if self._facts.get("schema") else "")
+        if reason:
+            log.warning("every note is read again: %s", reason)
+        if not self._catalog.notes:  # true of all that is read from now on, also after a crash
+            self._remember_facts()
+        return reason
+
     def _remember_facts(self) -> None:
+        self._anew = ""
         if self._rereading():
             stored = {**self._tables.folder.facts(), **self._current_facts()}
             self._tables.folder.write_facts(stored)
@@ -493,8 +520,17 @@ class Engine:
         return f"{self._current_facts()}{self.model_id}{settings}{self._gate.digest}"
 
     def _tell(self, progress: Progress) -> None:
-        self._progress = progress
-        self._emit("progress", progress)
+        self._progress = self._with_reason(progress)
+        self._emit("progress", self._progress)
+
+    def _with_reason(self, progress: Progress) -> Progress:
+        """Adds why notes are read, or passages embedded, anew."""
+        reason = ""
+        if progress.phase in ("scan", "words"):
+            reason = self._anew
+        elif progress.phase == "vectors":
+            reason = self._models.following
+        return dataclasses.replace(progress, reason=reason) if reason else progress
 
     def _emit(self, kind: str, payload: Progress | Sequence[str]) -> None:
         for listener in list(self._listeners):

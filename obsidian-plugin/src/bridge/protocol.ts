@@ -316,6 +316,8 @@ export interface Progress {
   /** Items a second. */
   rate: number;
   seconds_left: number | null;
+  /** Why all of it is done anew, if it is. */
+  reason?: string;
 }
 
 /** Something wrong in a note that did not stop it from being read. */

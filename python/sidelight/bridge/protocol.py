@@ -318,6 +318,7 @@ class Progress(TypedDict):
     total: int
     rate: Annotated[float, "Items a second."]
     seconds_left: float | None
+    reason: NotRequired[Annotated[str, "Why all of it is done anew, if it is."]]
 
 
 class Problem(TypedDict):

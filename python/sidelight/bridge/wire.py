@@ -303,13 +303,16 @@ def index_json(state: types.IndexState) -> protocol.IndexState:
 
 def progress_json(progress: types.Progress) -> protocol.Progress:
     """How far a long job is."""
-    return {
+    told: protocol.Progress = {
         "phase": progress.phase,
         "done": progress.done,
         "total": progress.total,
         "rate": progress.rate,
         "seconds_left": progress.seconds_left,
     }
+    if progress.reason:
+        told["reason"] = progress.reason
+    return told
 
 
 def note_status_json(state: types.NoteState) -> protocol.NoteStatus:

@@ -70,7 +70,16 @@ def _by_daemon(
         time.sleep(_POLL_S)
         status = daemon.call("index/status")
         now = status["progress"]
-        report(Progress(now["phase"], now["done"], now["total"], now["rate"], now["seconds_left"]))
+        report(
+            Progress(
+                now["phase"],
+                now["done"],
+                now["total"],
+                now["rate"],
+                now["seconds_left"],
+                now.get("reason", ""),
+            )
+        )
         if status["index"]["pending"] == 0 and now["phase"] in ("idle", "paused", "waiting"):
             failed = [(n["path"], n["error"]) for n in status["failed"] if n["error"]]
             return status["index"], failed

@@ -155,6 +155,7 @@ def plain_lines() -> Iterator[Callable[[Progress], None]]:
             said = (now.phase, tenth)
             left = f", {now.seconds_left:.0f} s left" if now.seconds_left else ""
             count = f": {now.done} of {now.total}" if now.total else ""
-            print(f"{now.phase}{count}{left}", flush=True)
+            why = f" ({now.reason})" if now.reason else ""
+            print(f"{now.phase}{count}{left}{why}", flush=True)
 
     yield update

@@ -6,6 +6,7 @@ Reads the catalog only; decides nothing.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 from sidelight.store.catalog import Catalog
 from sidelight.types import IndexState, NoteState, Problem
@@ -60,7 +61,7 @@ def failed_notes(
     placeholders: Iterable[str],
     unlisted: Iterable[tuple[str, Problem]] = (),
 ) -> list[NoteState]:
-    """Notes that could not be indexed, by path, each with its reason.
+    """Notes that could not be indexed, or not by meaning, each with its reason.
 
     Folders that could not be listed and rules of exclusion that are not understood follow.
 
@@ -74,6 +75,18 @@ def failed_notes(
     """
     with catalog.lock:
         paths = sorted(p for p, n in catalog.notes.items() if n.error)
+        partly = {
+            catalog.chunks[chunk_id].path: reason
+            for embed_hash, reason in catalog.unembeddable.items()
+            for chunk_id in catalog.by_embedding.get(embed_hash, ())
+        }
+    words_only = [
+        replace(
+            note_state(catalog, path, exclusions),
+            error=f"a passage is found by its words only, as the model failed on it ({reason})",
+        )
+        for path, reason in sorted(partly.items())
+    ]
     waiting = [
         NoteState(p, False, 0, 0, None, "its content lies in the cloud only", (), None)
         for p in placeholders
@@ -85,7 +98,8 @@ def failed_notes(
         for path, problem in (*unlisted, *exclusions.faults)
         if is_note(path) or problem.code != "link-not-followed"
     ]
-    return [note_state(catalog, path, exclusions) for path in paths] + waiting + left_out
+    failed = [note_state(catalog, path, exclusions) for path in paths]
+    return failed + words_only + waiting + left_out
 
 
 def _remedy(problem: Problem) -> str:

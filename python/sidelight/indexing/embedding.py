@@ -64,13 +64,12 @@ class VectorQueue:
         self._revision = -1  # of the catalog the queue was made from
         self._since = 0.0  # when this run of embedding began
         self._done = 0  # passages since then
-        self._unembeddable: set[str] = set()
 
     def use(self, embedder: Embedder | None) -> None:
         """Embeds with another model from now on."""
         self.embedder = embedder
         self._revision = -1
-        self._unembeddable = set()
+        self._catalog.unembeddable = {}
 
     def pending(self) -> int:
         """How many texts wait for their vector; those that cannot be embedded do not wait."""
@@ -83,7 +82,7 @@ class VectorQueue:
                 rows = names + [_passage(row) for row in self._catalog.unembedded()]
                 age = {p: -n.mtime_ns for p, n in self._catalog.notes.items()}
             rows.sort(key=lambda row: age.get(row.path, 0))
-            self._queue = [r for r in rows if r.embed_hash not in self._unembeddable]
+            self._queue = rows
             self._since, self._done = time.monotonic(), 0
         return len(self._queue)
 
@@ -164,7 +163,8 @@ class VectorQueue:
             if len(batch) > 1:
                 return [pair for one in batch for pair in self._vectors_of(embedder, [one])]
             log.error("a passage could not be embedded: %s", type(error).__name__)
-            self._unembeddable.add(batch[0][0].embed_hash)
+            with self._catalog.lock:
+                self._catalog.unembeddable[batch[0][0].embed_hash] = type(error).__name__
             return []
         return [(row, vector) for (row, _), vector in zip(batch, vectors, strict=True)]
 

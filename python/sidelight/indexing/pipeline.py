@@ -130,11 +130,15 @@ class Indexer:
                 "Reconnect the drive or check the path; the index is kept and waits.",
             )
 
-    def recover(self) -> bool:
-        """Begins anew where someone deleted the index; whether it was so."""
-        if not self._tables.lost:
+    def recover(self, *, suspect: bool = False) -> bool:
+        """Begins anew where someone deleted or damaged the index; whether it was so.
+
+        Args:
+            suspect: the last step failed: every row is read, to know why.
+        """
+        if not self._tables.lost and not (suspect and self._tables.damage()):
             return False
-        log.warning("the index was deleted and is made anew")
+        log.warning("the index was deleted or damaged and is made anew")
         self.on_tables_lost()
         return True
 

@@ -28,10 +28,21 @@ class Worker:
     Args:
         indexer: it alone writes while the worker runs.
         report: told how far it is, at most five times a second and at each change of phase.
+        on_back: called when a vault that had vanished is there again; it is another folder to
+            the system, which has to be watched anew.
     """
 
-    def __init__(self, indexer: Indexer, report: Callable[[Progress], None]) -> None:
+    def __init__(
+        self,
+        indexer: Indexer,
+        report: Callable[[Progress], None],
+        on_back: Callable[[], None] = lambda: None,
+    ) -> None:
         self._indexer = indexer
+        self._on_back = on_back
+        self._failing = False  # the last step failed
+        self._suspect = False  # and whether the index is damaged is still to be looked at
+        self._away = False  # the vault was not there when it was last looked at
         self._report = report
         self._wake = threading.Condition()
         self._paths: set[str] = set()
@@ -121,20 +132,29 @@ class Worker:
         while not self._stopping:
             try:
                 self._step()
+                self._failing = False
             except (VaultError, IndexUnavailableError) as error:
                 log.warning("waiting: %s", error.code)
                 self._problem = str(error)
+                self._away = self._away or isinstance(error, VaultError)
+                self._failed()
                 self._tell(Progress("waiting", 0, 0))
                 self._rescan = True
                 self._sleep(_RETRY_S)
             except Exception as error:
                 log.error("a step failed, the vault is scanned again: %s", type(error).__name__)
                 log.debug("in detail", exc_info=True)
+                self._failed()
                 self._rescan = True
                 self._sleep(_RETRY_S)
 
+    def _failed(self) -> None:
+        """Lets the first failure of a row be looked into: that reads the whole index."""
+        self._suspect, self._failing = not self._failing, True
+
     def _step(self) -> None:
-        if self._indexer.recover():
+        suspect, self._suspect = self._suspect, False
+        if self._indexer.recover(suspect=suspect):
             self.rescan(forced=True)
         if not self._paused:
             self._indexer.tidying.keep_up(self._tell)
@@ -168,6 +188,9 @@ class Worker:
             raise
         if not self._polling:
             self._problem = ""
+        if self._away:
+            self._away = False
+            self._on_back()
         self._apply(changes)
         if not self._stopping:
             self._indexer.finished(changes, self._tell, forced=forced)

@@ -88,6 +88,7 @@ class Catalog:
         self.vocabulary = Vocabulary()
         self.vectors = VectorMatrix(dimension)  # what answers
         self.next_vectors: VectorMatrix | None = None  # of another model, until it is complete
+        self.unembeddable: dict[str, str] = {}  # embed hash -> why the model cannot take the text
         self.searchable = 0  # chunks
         self.total_length = 0  # terms of searchable chunks
         self.revision = 0  # counts changes; caches compare it
@@ -152,7 +153,8 @@ class Catalog:
     def waiting(self) -> int:
         """Chunks and names still to be embedded, by the model that is to answer."""
         with self.lock:
-            return self.searchable - self.covered(self.filling) + len(self.unnamed())
+            never = sum(len(self.by_embedding.get(h, ())) for h in self.unembeddable)
+            return self.searchable - self.covered(self.filling) - never + len(self.unnamed())
 
     def covered(self, vectors: VectorMatrix) -> int:
         """Searchable chunks whose vector is in `vectors`; counted once a change."""
@@ -174,11 +176,13 @@ class Catalog:
                 self.revision += 1
 
     def unembedded(self) -> list[ChunkRow]:
-        """Searchable chunks without a vector, one a distinct text, in stable order."""
+        """Searchable chunks that wait for a vector, one a distinct text, in stable order."""
         with self.lock:
             filling = self.filling
             rows = [
-                self.chunks[min(ids)] for h, ids in self.by_embedding.items() if h not in filling
+                self.chunks[min(ids)]
+                for h, ids in self.by_embedding.items()
+                if h not in filling and h not in self.unembeddable
             ]
         return sorted(rows, key=lambda row: row.order)
 
@@ -188,9 +192,13 @@ class Catalog:
             known = self.filling.names
             if known is None:
                 return []
-            now = (self.revision, id(known), len(known))
+            now = (self.revision, id(known), len(known) + len(self.unembeddable))
             if self._unnamed[0] != now:
-                missing = {h: p for p, h in sorted(self.names.items()) if h not in known}
+                missing = {
+                    h: p
+                    for p, h in sorted(self.names.items())
+                    if h not in known and h not in self.unembeddable
+                }
                 self._unnamed = (now, [self.notes[path] for path in missing.values()])
             return self._unnamed[1]
 

@@ -26,7 +26,7 @@ from lancedb.index import FTS
 
 from sidelight.config import write_private
 from sidelight.errors import IndexUnavailableError
-from sidelight.store.statements import ENGINE_ERRORS, is_damage
+from sidelight.store.statements import ENGINE_ERRORS, is_damage, writing
 
 log = logging.getLogger(__name__)
 
@@ -119,8 +119,13 @@ class Folder:
         return facts if isinstance(facts, dict) else {}
 
     def write_facts(self, facts: dict[str, str]) -> None:
-        """Replaces the facts in one step."""
-        write_private(self.path / _FACTS, json.dumps(facts, indent=2) + "\n")
+        """Replaces the facts in one step.
+
+        Raises:
+            IndexUnavailableError: the disk is full or the folder cannot be written.
+        """
+        with writing(self.path):
+            write_private(self.path / _FACTS, json.dumps(facts, indent=2) + "\n")
 
     def size_bytes(self) -> int:
         """Size of the data folder on disk."""

@@ -79,6 +79,8 @@ class VectorMatrix:
         self._rows = self._rows[kept]
         self._hashes = [self._hashes[i] for i in kept]
         self._slot = {h: i for i, h in enumerate(self._hashes)}
+        if self.names is not None:
+            self.names.forget(hashes)
 
     def similarity(self, query: NDArray[np.float32], hashes: Iterable[str]) -> NDArray[np.float64]:
         """Cosine to each text; NaN where it is not embedded yet.

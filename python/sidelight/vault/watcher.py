@@ -29,6 +29,7 @@ class Watcher:
         on_changes: called with vault paths that came, changed or went; may be folders.
         on_lost: called with the reason when the system cannot watch (its limit is reached, a
             network drive); the caller scans from time to time instead.
+        on_gap: called once it watches anew; what changed in between went unseen.
     """
 
     def __init__(
@@ -37,12 +38,15 @@ class Watcher:
         settings: Settings,
         on_changes: Callable[[set[str]], None],
         on_lost: Callable[[str], None],
+        on_gap: Callable[[], None] = lambda: None,
     ) -> None:
         self._vault = vault
         self._settings = settings
         self._on_changes = on_changes
         self._on_lost = on_lost
+        self._on_gap = on_gap
         self._stop = threading.Event()
+        self._turn = threading.Event()  # ends one turn of watching
         self._thread = threading.Thread(target=self._run, name="watcher", daemon=True)
 
     def start(self) -> None:
@@ -52,17 +56,29 @@ class Watcher:
     def stop(self) -> None:
         """Stops within a second."""
         self._stop.set()
+        self._turn.set()
         if self._thread.is_alive():
             self._thread.join(timeout=2)
 
+    def restart(self, settings: Settings) -> None:
+        """Watches anew: with other settings, or because the vault's folder is another one."""
+        self._settings = settings
+        self._turn.set()
+
     def _run(self) -> None:
+        while self._watch():
+            self._turn = threading.Event()
+            self._on_gap()
+
+    def _watch(self) -> bool:
+        """One turn; whether another one is to follow."""
         try:
             for changes in watch(
                 self._vault,
                 watch_filter=self._wanted,
                 debounce=self._settings.debounce_ceiling_ms,
                 step=self._settings.debounce_ms,
-                stop_event=self._stop,
+                stop_event=self._turn,
                 rust_timeout=500,
                 yield_on_timeout=False,
                 raise_interrupt=False,
@@ -72,9 +88,10 @@ class Watcher:
         except (OSError, RuntimeError) as error:
             log.warning("watching stopped: %s", type(error).__name__)
             self._on_lost(str(error).splitlines()[0][:200])
-            return
-        if not self._stop.is_set():
+            return False
+        if not self._turn.is_set():
             self._on_lost("the system stopped reporting changes")
+        return self._turn.is_set() and not self._stop.is_set()
 
     def _wanted(self, change: Change, path: str) -> bool:
         """Leaves out hidden files, except those that say what is excluded."""
