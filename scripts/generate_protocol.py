@@ -83,7 +83,7 @@ def bounds(hint: Any) -> str:
     """The checked bounds of a parameter, in words."""
     for extra in getattr(hint, "__metadata__", ()):
         if isinstance(extra, Range):
-            return f"{extra.low:g} to {extra.high:g}"
+            return f"{extra.low:,} to {extra.high:,}"
         if isinstance(extra, Length):
             return f"{extra.low:,} to {extra.high:,} characters"
     return ""

@@ -170,6 +170,26 @@ def test_no_path_leaves_the_vault(daemon: Daemon, method: str) -> None:
     assert "result" in daemon.post(method, {"path": "咖啡.md"})
 
 
+@pytest.mark.parametrize("half", ["\ud800", "咖\udc80啡"])
+def test_half_characters_are_no_internal_error(daemon: Daemon, half: str) -> None:
+    for method, params in (
+        ("note/read", {"path": f"{half}.md"}),
+        ("note/links", {"path": f"{half}.md"}),
+        ("index/status", {"path": f"{half}.md"}),
+        ("query/related", {"path": f"{half}.md"}),
+        ("citation/resolve", {"ref": half}),
+        ("citation/resolve", {"ref": "r", "buffer": half}),
+        ("note/grep", {"pattern": half}),
+        ("note/grep", {"pattern": "a", "path_glob": half}),
+        ("query/search", {"text": half, "mode": "lexical"}),
+        ("query/search", {"text": "a", "filters": {"path": half}}),
+        ("settings/set", {"values": {"user_words": [half]}}),
+    ):
+        said = daemon.post(method, params)
+        assert said.get("error", {}).get("data", {}).get("code") != "INTERNAL", (method, said)
+    assert "result" in daemon.post("note/read", {"path": "咖啡.md"})
+
+
 def test_nothing_excluded_is_found_or_grepped(daemon: Daemon) -> None:
     assert daemon.post("note/grep", {"pattern": "secretword"})["result"]["matches"] == []
     found = daemon.post("query/search", {"text": "secretword", "mode": "lexical"})["result"]

@@ -5,12 +5,14 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import threading
 from typing import Any
 
 import pytest
 from bridge_fakes import call
 
 from sidelight.bridge import dispatch
+from sidelight.bridge import lanes as lanes_module
 from sidelight.bridge.dispatch import Answer, Dispatcher, Method
 from sidelight.bridge.messages import NUMBERS, error_from, error_object
 from sidelight.bridge.protocol import (
@@ -306,3 +308,49 @@ async def test_slow_requests_log_their_stages(
     )
     await Dispatcher({"slow": slow}).handle(json.dumps(call("slow")), Session(opened=True))
     assert "total=1500.0ms recall(bm25=4.0ms vector=9.5ms) gate=0.2ms" in caplog.text
+
+
+@pytest.mark.parametrize("written", ["1.5", "-0.25", "1e3", "123456789012345678901234567890"])
+async def test_a_number_comes_back_as_the_id_it_was(written: str) -> None:
+    message = f'{{"jsonrpc":"2.0","id":{written},"method":"none"}}'
+    said = await Dispatcher(table()).handle(message, Session(opened=True))
+    assert said is not None
+    assert json.loads(said) == {"jsonrpc": "2.0", "id": json.loads(written), "result": None}
+
+
+@pytest.mark.parametrize(
+    "written", ["12345678901234567890.125", "0.1234567890123456789012345", "1e-400"]
+)
+async def test_a_number_that_would_come_back_changed_is_refused(written: str) -> None:
+    message = f'{{"jsonrpc":"2.0","id":{written},"method":"none"}}'
+    said = await Dispatcher(table()).handle(message, Session(opened=True))
+    assert said is not None
+    answer = json.loads(said)
+    assert answer["id"] is None
+    assert answer["error"]["code"] == ErrorNumber.INVALID_REQUEST
+
+
+def test_a_thread_that_is_stuck_does_not_keep_the_daemon_from_leaving(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(lanes_module, "CLOSE_S", 0.2)
+    stuck, left = threading.Event(), threading.Event()
+
+    async def live() -> None:
+        lanes = lanes_module.Lanes()
+        work = asyncio.create_task(lanes.run(Lane.QUERY, stuck.wait))
+        assert await lanes.run(Lane.SEARCH, lambda: "豆子") == "豆子"
+        await lanes.close()
+        work.cancel()
+
+    def run() -> None:
+        asyncio.run(live())
+        left.set()
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    try:
+        assert left.wait(10)
+    finally:
+        stuck.set()
+        thread.join()

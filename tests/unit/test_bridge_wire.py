@@ -16,8 +16,7 @@ from bridge_fakes import CITATION, answer
 
 from sidelight import types
 from sidelight.bridge import protocol
-from sidelight.bridge.methods import whole_characters
-from sidelight.bridge.params import checked
+from sidelight.bridge.params import checked, whole_characters
 from sidelight.bridge.protocol import (
     GrepParams,
     HelloParams,
@@ -137,7 +136,7 @@ def check_params(message: type, params: Any, expected: Any) -> None:
         (SearchParams, {"text": None}, "'text' must be a string"),
         (SearchParams, {"text": 5}, "'text' must be a string"),
         (SearchParams, {"text": "x" * 10_001}, "10,000 characters"),
-        (SearchParams, {"text": "x", "limit": 0}, "between 1 and 1000"),
+        (SearchParams, {"text": "x", "limit": 0}, "between 1 and 1,000"),
         (SearchParams, {"text": "x", "limit": 1.5}, "whole number"),
         (SearchParams, {"text": "x", "limit": True}, "whole number"),
         (SearchParams, {"text": "x", "limit": "3"}, "whole number"),

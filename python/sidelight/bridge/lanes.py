@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from sidelight.bridge.protocol import Lane
 
@@ -31,14 +31,22 @@ class Lanes:
             Lane.SEARCH: ThreadPoolExecutor(SEARCH_THREADS, "bridge-search"),
             Lane.BULK: ThreadPoolExecutor(BULK_THREADS, "bridge-bulk"),
         }
+        self._running: set[asyncio.Future[Any]] = set()
 
     async def run(self, lane: Lane, work: Callable[[], T]) -> T:
         """Carries out `work` in a thread of its lane."""
-        return await asyncio.get_running_loop().run_in_executor(self._pools[lane], work)
+        future = asyncio.get_running_loop().run_in_executor(self._pools[lane], work)
+        self._running.add(future)
+        future.add_done_callback(self._running.discard)
+        return await future
 
     async def close(self) -> None:
-        """Waits a moment for what runs and starts nothing more."""
+        """Waits a moment for what runs and starts nothing more.
+
+        A thread that is stuck (a file on a dead network drive) is left behind: nothing that
+        waits for it may keep the daemon from leaving.
+        """
         for pool in self._pools.values():
             pool.shutdown(wait=False, cancel_futures=True)
-        waiting = [asyncio.to_thread(pool.shutdown, True) for pool in self._pools.values()]
-        await asyncio.wait([asyncio.ensure_future(w) for w in waiting], timeout=CLOSE_S)
+        if self._running:
+            await asyncio.wait(self._running, timeout=CLOSE_S)

@@ -9,6 +9,7 @@ import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any
 
 from sidelight import errors
@@ -105,10 +106,18 @@ def _whole(digits: str) -> int:
     return int(digits)
 
 
+class _Spelled(float):
+    """A number with a fraction, and how it was written."""
+
+    digits: str
+
+
 def _finite(digits: str) -> float:
     if len(digits) > MAX_ID_CHARS or not math.isfinite(number := float(digits)):
         raise _UnusableError("A number is too long or too large.")
-    return number
+    spelled = _Spelled(number)
+    spelled.digits = digits
+    return spelled
 
 
 def _no_constant(name: str) -> Any:
@@ -134,6 +143,10 @@ def _id_of(value: Mapping[str, Any]) -> Id:
         raise Refused(ErrorNumber.INVALID_REQUEST, "'id' must be a string, a number or null.")
     if isinstance(request_id, str) and len(request_id) > MAX_ID_CHARS:
         raise Refused(ErrorNumber.INVALID_REQUEST, "'id' is too long.")
+    if isinstance(request_id, _Spelled) and Decimal(request_id.digits) != Decimal(
+        repr(float(request_id))
+    ):  # it could not be sent back as it came
+        raise Refused(ErrorNumber.INVALID_REQUEST, "'id' has more digits than a number keeps.")
     return request_id
 
 

@@ -113,7 +113,7 @@ class Methods:
 
     def search(self, params: dict[str, Any], call: Call) -> protocol.SearchResult:
         """`query/search`."""
-        options = {**params, "text": whole_characters(params["text"])}
+        options = dict(params)
         if "mode" in options:
             options["mode"] = types.Mode(options["mode"])
         options["queries"] = _sub_queries(options.get("queries", []))
@@ -153,7 +153,7 @@ class Methods:
 
     def pack(self, params: dict[str, Any], call: Call) -> protocol.PackResult:
         """`query/pack`; a tokenizer is named, never a file of the client's choice."""
-        options = {**params, "text": whole_characters(params["text"])}
+        options = dict(params)
         if options.get("tokenizer", "") not in ("", *protocol.TOKENIZERS):
             raise UsageError(
                 f"'tokenizer' must be one of {', '.join(protocol.TOKENIZERS)}.",
@@ -202,9 +202,7 @@ class Methods:
         """`citation/resolve`."""
         buffer = params.get("buffer")
         asked = self._sources or self._engine
-        path, citation = asked.resolve(
-            params["ref"], None if buffer is None else whole_characters(buffer)
-        )
+        path, citation = asked.resolve(params["ref"], buffer)
         location = self._sources.location(params["ref"]) if self._sources else None
         return {
             "path": path,
@@ -239,7 +237,7 @@ class Methods:
     def grep(self, params: dict[str, Any], call: Call) -> protocol.GrepResult:
         """`note/grep`."""
         found, truncated = self._engine.grep(
-            whole_characters(params["pattern"]),
+            params["pattern"],
             params.get("regex", False),
             params.get("path_glob"),
             params.get("limit", 200),
@@ -326,7 +324,7 @@ def _sub_queries(queries: Sequence[Any]) -> tuple[str, ...]:
         raise UsageError(
             f"'queries' must be at most {protocol.MAX_SUB_QUERIES} strings.", code="INVALID_PARAMS"
         )
-    return tuple(whole_characters(query[: protocol.MAX_QUERY_CHARS]) for query in queries)
+    return tuple(query[: protocol.MAX_QUERY_CHARS] for query in queries)
 
 
 def _mismatch(theirs: int) -> SessionRefusedError:
@@ -340,13 +338,4 @@ def _mismatch(theirs: int) -> SessionRefusedError:
         else "Update the sidelight package, then stop and start the daemon.",
         older=older,
         server_protocol=PROTOCOL,
-    )
-
-
-def whole_characters(text: str) -> str:
-    """`text` without half characters (lone surrogates), which no tokenizer can take."""
-    return (
-        text
-        if text.isascii()
-        else text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     )

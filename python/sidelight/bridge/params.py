@@ -23,6 +23,7 @@ from typing import (
 from sidelight.bridge import protocol
 from sidelight.bridge.protocol import Length, Range
 from sidelight.errors import UsageError
+from sidelight.vault.reading import refused
 
 _NAMES = {str: "a string", int: "a whole number", float: "a number", bool: "true or false"}
 
@@ -47,7 +48,9 @@ def checked(message: type, params: Any) -> dict[str, Any]:
             continue
         if name not in params:
             raise _wrong(f"Parameter '{name}' is missing.")
-        values[name] = _value(name, value, hint)
+        if name == "path" and isinstance(value, str) and value != whole_characters(value):
+            raise refused()  # as for every other path that names no note
+        values[name] = _value(name, _whole(value), hint)
     return values
 
 
@@ -89,6 +92,8 @@ def _one_of(name: str, value: Any, hints: tuple[Any, ...]) -> Any:
             return _value(name, value, hint)
         except UsageError as error:
             last = error
+    if all(hint in _NAMES for hint in hints):
+        raise _wrong(f"Parameter '{name}' must be {' or '.join(_NAMES[hint] for hint in hints)}.")
     raise last
 
 
@@ -100,10 +105,27 @@ def _plain(name: str, value: Any, hint: type) -> Any:
     raise _wrong(f"Parameter '{name}' must be {_NAMES[hint]}.")
 
 
+def _whole(value: Any) -> Any:
+    if isinstance(value, str):
+        return whole_characters(value)
+    if isinstance(value, list):
+        return [_whole(item) for item in value]
+    if isinstance(value, dict):
+        return {whole_characters(name): _whole(item) for name, item in value.items()}
+    return value
+
+
+def whole_characters(text: str) -> str:
+    """`text` without half characters (lone surrogates): no tokenizer and no path takes them."""
+    if text.isascii():
+        return text
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
 def _bounded(name: str, value: Any, extras: tuple[Any, ...]) -> Any:
     for extra in extras:
         if isinstance(extra, Range) and not extra.low <= value <= extra.high:
-            raise _wrong(f"Parameter '{name}' must lie between {extra.low:g} and {extra.high:g}.")
+            raise _wrong(f"Parameter '{name}' must lie between {extra.low:,} and {extra.high:,}.")
         if isinstance(extra, Length) and not extra.low <= len(value) <= extra.high:
             unit = "items" if isinstance(value, list) else "characters"
             raise _wrong(f"Parameter '{name}' must have {extra.low:,} to {extra.high:,} {unit}.")

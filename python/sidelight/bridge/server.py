@@ -143,6 +143,15 @@ class BridgeServer:
     # ----------------------------------------------------------------- requests
 
     async def _serve(self, request: web.BaseRequest) -> web.StreamResponse:
+        connection = request.protocol
+        assert isinstance(connection, _Connection)
+        connection.idle = False
+        try:
+            return await self._answered(request)
+        finally:
+            connection.idle = True
+
+    async def _answered(self, request: web.BaseRequest) -> web.StreamResponse:
         target = request.raw_path if request.raw_path in ("/health", "/rpc") else "?"
         if refusal := self._refusal(request, target):
             log.info("turned away status=%d reason=%s", refusal.status, refusal.why)
@@ -272,7 +281,13 @@ class _Socket:
 
 
 class _Connection(RequestHandler):
-    """aiohttp's connection, without its remarks about itself and about what was asked."""
+    """aiohttp's connection, without its remarks about itself and about what was asked.
+
+    Attributes:
+        idle: it has asked for nothing, or all it asked for is answered.
+    """
+
+    idle = True
 
     def handle_error(
         self,
@@ -294,9 +309,17 @@ class _Server(web.Server):
 
     def connection_made(self, handler: RequestHandler, transport: asyncio.Transport) -> None:
         super().connection_made(handler, transport)
-        if len(self.connections) > MAX_CONNECTIONS:
-            log.warning("turned away reason=connections limit=%d", MAX_CONNECTIONS)
-            transport.abort()
+        if len(self.connections) <= MAX_CONNECTIONS:
+            return
+        # The one that has idled longest gives way, so that nobody keeps the owner out by
+        # opening connections and asking for nothing.
+        idle = (c for c in self.connections if isinstance(c, _Connection) and c.idle)
+        victim = next(idle, handler)
+        if isinstance(victim, _Connection):
+            victim.idle = False  # the next one too many has another give way
+        log.warning("turned away reason=connections limit=%d", MAX_CONNECTIONS)
+        if victim.transport:  # later: aiohttp does not expect it while it sets up
+            asyncio.get_running_loop().call_soon(victim.transport.abort)
 
 
 def _answer(body: bytes) -> web.Response:

@@ -7,19 +7,18 @@ by a time limit besides. Never writes, never leaves the vault, never runs anythi
 
 from __future__ import annotations
 
-import base64
 import contextlib
-import json
 import os
 import re
+import stat
 import subprocess
 import sysconfig
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import re2
 
@@ -31,6 +30,7 @@ TIME_LIMIT_S = 5.0  # 10,000 notes take 0.2 s; what takes longer returns what it
 POLL_S = 0.02  # how often a running search is asked whether it should stop
 MAX_LINE_CHARS = 1_000  # of one match; a longer line is cut around it
 BEFORE_MATCH_CHARS = 200
+MAX_ROOTS = 200  # files or folders named to ripgrep: well within any command line
 MAX_NOTE_BYTES = 10_000_000  # default of the setting of the same name
 
 Found = tuple[str, int, str]
@@ -194,29 +194,85 @@ def _ripgrep(vault: Path) -> str | None:
     return None
 
 
+class _Match(NamedTuple):
+    """A line that matches, as ripgrep tells it."""
+
+    path: str
+    line: int
+    column: int  # of the first match, in bytes from 1
+    text: str | None  # None where it is too long to be handed over
+
+
 def _with_ripgrep(
     job: _Job, program: str, pattern: str, regex: bool, expression: _Expression | None
 ) -> Iterator[Found]:
+    # Plain lines, the long ones left out: as JSON each match in a line of 400 kB is an object.
     command = [
-        program, "--no-config", "--no-ignore", "--no-messages", "--json", "--sort", "path",
-        "--crlf", "--text", "--path-separator", "/", "--max-filesize", str(job.max_note_bytes),
-        *(() if regex else ("--fixed-strings",)), "--file", "-", "--", ".", *job.followed,
+        program, "--no-config", "--no-ignore", "--no-messages", "--no-heading", "--with-filename",
+        "--null", "--line-number", "--column", "--color", "never", "--sort", "path", "--crlf",
+        "--text", "--path-separator", "/", "--max-filesize", str(job.max_note_bytes),
+        "--max-columns", str(MAX_LINE_CHARS), *(() if regex else ("--fixed-strings",)),
+        "--file", "-", "--", *_roots(job),
     ]  # fmt: skip
     wanted = frozenset(job.allowed)
-    rewritten: dict[str, bool] = {}  # path: whether its lines must be counted by us
+    own_count: dict[str, bool] = {}  # path: whether its lines must be counted by us
+    long_lines = _LongLines(job)
     with _Running(command, job) as running:
         running.give(pattern)
         for match in running.matches():
-            path = _text(match["path"]).removeprefix("./")
-            if path not in wanted:
+            if match.path not in wanted:
                 continue
-            if path not in rewritten:
-                rewritten[path] = _has_lone_return(job, path)
-                if rewritten[path] and expression is not None:
-                    yield from _in_note(job, path, expression)
-            if not rewritten[path] and job.is_safe(path):
-                yield path, match["line_number"], _around_match(match)
+            if match.path not in own_count:
+                own_count[match.path] = _has_lone_return(job, match.path)
+                if own_count[match.path] and expression is not None:
+                    yield from _in_note(job, match.path, expression)
+            if not own_count[match.path] and job.is_safe(match.path):
+                text = long_lines.around(match) if match.text is None else match.text
+                yield match.path, match.line, text.replace("\0", "\ufffd")
         running.check()
+
+
+def _roots(job: _Job) -> list[str]:
+    """Where ripgrep looks: the files themselves if they are few, else folders that hold them.
+
+    What is excluded or not asked for is not even read then, as far as folders tell them apart.
+    """
+    roots = ["", *job.followed]  # a link is followed only where it is named
+    parts = [path.split("/") for path in job.allowed]
+    for depth in range(1, max(map(len, parts), default=0) + 1):
+        deeper = dict.fromkeys("/".join(names[:depth]) for names in parts)
+        if len(deeper) > MAX_ROOTS:
+            break
+        roots = list(deeper)
+    return [f"./{root}" for root in roots if _is_root(job, root)]
+
+
+def _is_root(job: _Job, root: str) -> bool:
+    """Whether ripgrep may be sent there: it would follow a link and wait for a FIFO named to it."""
+    try:
+        mode = os.lstat(job.vault / root).st_mode
+    except OSError:
+        return False
+    return stat.S_ISREG(mode) or stat.S_ISDIR(mode) or root in job.followed
+
+
+class _LongLines:
+    """The lines that ripgrep does not hand over; remembers the note it read last."""
+
+    def __init__(self, job: _Job) -> None:
+        self._job = job
+        self._path = ""
+        self._lines: list[str] = []
+
+    def around(self, match: _Match) -> str:
+        """The part of the line around its first match; "" if the file has changed meanwhile."""
+        if match.path != self._path:
+            self._path, self._lines = match.path, self._job.lines(match.path)
+        if match.line > len(self._lines):
+            return ""
+        line = self._lines[match.line - 1]
+        before = line[: match.column - 1].encode("utf-8", "replace")[: match.column - 1]
+        return _cut(line, len(before.decode("utf-8", "ignore")))
 
 
 class _Running:
@@ -266,13 +322,27 @@ class _Running:
         except OSError:  # it has ended already; `check` says why
             return
 
-    def matches(self) -> Iterator[Mapping[str, Any]]:
-        """Every match as ripgrep's JSON describes it."""
+    def matches(self) -> Iterator[_Match]:
+        """Every matching line, in ripgrep's order."""
         assert self._process.stdout is not None
-        for line in self._process.stdout:
-            if line.startswith(b'{"type":"match"') and line.endswith(b"\n"):
-                data: Mapping[str, Any] = json.loads(line)["data"]
-                yield data
+        name = b""
+        for said in self._process.stdout:
+            path, null, rest = (name + said).partition(b"\0")
+            if not null:  # a line end within a file name
+                name = path
+                continue
+            name = b""
+            number, _, rest = rest.partition(b":")
+            column, _, raw = rest.partition(b":")
+            if not raw.endswith(b"\n"):
+                return  # stopped in the middle of a line
+            text = None if raw.startswith(b"[Omitted long ") else raw.rstrip(b"\r\n")
+            yield _Match(
+                os.fsdecode(path).removeprefix("./"),
+                int(number),
+                int(column),
+                None if text is None else text.decode("utf-8", "replace"),
+            )
 
     def check(self) -> None:
         """Raises UsageError if ripgrep did not take the expression."""
@@ -280,22 +350,6 @@ class _Running:
         said = self._process.stderr.read().decode("utf-8", "replace").strip()
         if self._process.wait() == 2 and said:
             raise _bad_expression(said.splitlines()[-1].removeprefix("error: "))
-
-
-def _text(value: Mapping[str, str]) -> str:
-    """ripgrep's text, or bytes where it is no UTF-8 (file names as Python spells them)."""
-    if "text" in value:
-        return value["text"]
-    return os.fsdecode(base64.b64decode(value["bytes"]))
-
-
-def _around_match(match: Mapping[str, Any]) -> str:
-    line = match["lines"]
-    raw = line["text"].encode() if "text" in line else base64.b64decode(line["bytes"])
-    raw = raw.rstrip(b"\r\n")
-    parts = match["submatches"]
-    start = len(raw[: parts[0]["start"]].decode("utf-8", "replace")) if parts else 0
-    return _cut(raw.decode("utf-8", "replace"), start).replace("\0", "")
 
 
 def _has_lone_return(job: _Job, path: str) -> bool:

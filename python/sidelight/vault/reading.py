@@ -48,20 +48,20 @@ def safe_path(vault: Path, path: str, exclusions: Excluding, followed: Iterable[
     """
     parts = _parts(path)
     if exclusions.excluded(path):
-        raise _refused()
+        raise refused()
     place = vault.joinpath(*parts)
     try:
         if _through_link(vault, parts):
             place = _led_to(vault, place, exclusions, followed, parts)
         if not stat.S_ISREG(os.lstat(place).st_mode):
-            raise _refused()
+            raise refused()
         _check_spelling(vault, parts)
     except (FileNotFoundError, NotADirectoryError) as error:
         raise NotFoundError(
             "There is no such note.", "It may have been moved or removed; search again."
         ) from error
     except (OSError, ValueError) as error:  # names too long, loops, no permission
-        raise _refused() from error
+        raise refused() from error
     return place
 
 
@@ -85,9 +85,9 @@ def read_inside(
             "There is no such note.", "It may have been moved or removed; search again."
         ) from error
     except OSError as error:
-        raise _refused() from error
+        raise refused() from error
     if (about.st_dev, about.st_ino) != (checked.st_dev, checked.st_ino):
-        raise _refused()
+        raise refused()
     return data
 
 
@@ -108,7 +108,8 @@ def read_regular(place: Path, limit: int) -> tuple[bytes, os.stat_result]:
         return file.read(limit), about
 
 
-def _refused() -> AccessError:
+def refused() -> AccessError:
+    """The one refusal of every path, whatever the reason."""
     return AccessError(
         "This path cannot be read.",
         "Give the path of a note inside the vault, spelled as on disk.",
@@ -119,11 +120,11 @@ def _parts(path: str) -> list[str]:
     """The names of a vault path, each of which can only lead downwards."""
     parts = path.split("/")
     if _CONTROL.search(path) or "\\" in path or _DRIVE.match(path):
-        raise _refused()
+        raise refused()
     if any(part in ("", ".", "..") for part in parts):
-        raise _refused()
+        raise refused()
     if os.name == "nt" and any(not _plain_on_windows(part) for part in parts):
-        raise _refused()
+        raise refused()
     return parts
 
 
@@ -158,7 +159,7 @@ def _led_to(
     real = Path(os.path.realpath(place))
     if real.is_relative_to(vault):
         if exclusions.excluded(real.relative_to(vault).as_posix()):
-            raise _refused()
+            raise refused()
         return real
     path = "/".join(parts)
     for folder in followed:
@@ -167,7 +168,7 @@ def _led_to(
             root = Path(os.path.realpath(vault / folder))
             if real.is_relative_to(root):
                 return real
-    raise _refused()
+    raise refused()
 
 
 def _check_spelling(vault: Path, parts: list[str]) -> None:
@@ -179,7 +180,7 @@ def _check_spelling(vault: Path, parts: list[str]) -> None:
     folder = vault
     for part in parts:
         if _has_twin(folder, part) and part not in os.listdir(folder):
-            raise _refused()
+            raise refused()
         folder = folder / part
 
 
