@@ -173,7 +173,7 @@ class Methods:
                 notify("ask/more", {"stream": stream, "result": wire.ask_json(state)})
 
         state = answer(
-            whole_characters(params["text"]),
+            params["text"],
             lambda method, given: dict(self._read_only(method)(dict(given), call)),
             endpoint_of(settings),
             limits_of(settings),
