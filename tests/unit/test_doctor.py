@@ -32,6 +32,8 @@ class Index:
     def status(self) -> tuple[IndexState, Progress]:
         return IndexState("s", 2, 5, 4, self.pending), Progress("words", 1, 2)
 
+    problem = ""
+
     def failed_notes(self) -> Sequence[NoteState]:
         return self.failed
 
@@ -168,6 +170,24 @@ def test_the_state_of_the_index_is_told(vault: Path) -> None:
     check_says(waiting, "info", "3 wait (words)")
     broken = IndexUnavailableError("The index was made by a newer Sidelight.", "Rebuild it.")
     check_says(only(diagnose(vault, index_error=broken), "index"), "error", "newer", "Rebuild it.")
+
+
+def test_a_vault_that_is_waited_for_and_one_that_is_scanned_are_told(vault: Path) -> None:
+    index = Index()
+    index.problem = "OS file watch limit reached."
+    check_says(only(diagnose(vault, index=index), "watching"), "warning", "limit", "every 30 s")
+    index.status = lambda: (IndexState("s", 2, 5, 4, 1), Progress("waiting", 0, 0))
+    index.problem = "The index cannot be written (No space left on device)."
+    check_says(only(diagnose(vault, index=index), "index"), "error", "No space left", "by itself")
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads Linux's list of mounts")
+def test_an_index_on_a_network_drive_is_told(vault: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    mounts = "x / ext4 rw 0 0\nserver:/网盘 /mnt/nas nfs4 rw 0 0\n"
+    texts = {"/proc/mounts": mounts, "/proc/sys/fs/inotify/max_user_watches": "9999999\n"}
+    monkeypatch.setattr("sidelight.doctor.surroundings._read", texts.__getitem__)
+    found = only(diagnose(vault, data_dir="/mnt/nas/index"), "data-folder")
+    check_says(found, "warning", "network drive", "--data-dir")
 
 
 def test_notes_that_failed_are_named_with_their_reason_and_only_a_few(vault: Path) -> None:

@@ -167,6 +167,9 @@ def check_index(visit: Visit) -> list[Finding]:
         f"{counted(state.notes, 'note')} and {counted(state.chunks, 'passage')} are indexed, "
         f"{state.embedded_chunks:,} of them by meaning too."
     )
+    if visit.index.problem and progress.phase == "waiting":
+        said = f"{finding} Nothing can be added now: {visit.index.problem}"
+        return [error("index", said, "It goes on by itself as soon as that is mended.")]
     if not state.pending:
         return [ok("index", finding)]
     remedy = "`sidelight serve` takes them in by itself, `sidelight index` once."

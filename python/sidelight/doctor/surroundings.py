@@ -121,6 +121,10 @@ def check_places(visit: Visit) -> list[Finding]:
     if _is_inside(places.data, places.vault):
         finding = f"The index lies inside the vault ({places.data}) and would be synced with it."
         found.append(error("data-folder", finding, remedy))
+    kind = file_system(places.data, _read("/proc/mounts")) if sys.platform == "linux" else ""
+    if kind.startswith(NETWORK_FILE_SYSTEMS) or str(places.data).startswith("\\\\"):
+        finding = f"The index lies on a network drive ({places.data}), which may lose writes."
+        found.append(warning("data-folder", finding, remedy))
     service = synced_by(places.data)
     if service:
         finding = f"The index lies in {service} ({places.data}), which can damage it."
@@ -169,6 +173,10 @@ def check_log(visit: Visit) -> list[Finding]:
 def check_watching(visit: Visit) -> list[Finding]:
     """Can the system tell of every change in this vault?"""
     vault, seconds = visit.places.vault, visit.settings.poll_seconds
+    if visit.index is not None and visit.index.problem:
+        finding = f"The daemon looks through the vault every {seconds} s: {visit.index.problem}"
+        remedy = "Changes are found later than usual; mend that, then start the daemon again."
+        return [warning("watching", finding, remedy)]
     if not sys.platform.startswith("linux"):
         return [ok("watching", "The system reports changes by itself.")]
     kind = file_system(vault, _read("/proc/mounts"))

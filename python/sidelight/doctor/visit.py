@@ -24,6 +24,10 @@ class OpenIndex(Protocol):
     def status(self) -> tuple[IndexState, Progress]:
         """What the index covers and what goes on."""
 
+    @property
+    def problem(self) -> str:
+        """Why the vault is waited for or scanned instead of watched; "" if all is well."""
+
     def failed_notes(self) -> Sequence[NoteState]:
         """The notes that could not be indexed, or only in part."""
 
