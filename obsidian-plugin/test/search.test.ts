@@ -211,3 +211,16 @@ it("one knowledge base is asked by its name, and digging ends with the next quer
   session.type("ab");
   expect(session.state.question).toMatchObject({ source: "茶书", dig: false });
 });
+
+it("says no evidence only once others had a moment to answer", async () => {
+  const late = { name: "Mail", kind: "command", state: "late", shown: 0, reason: "" } as const;
+  void session.submit("a");
+  asked[0]?.answer(answer({ status: "no_evidence", results: [], sources: [late] }));
+  await settled();
+  expect(session.state.phase).toBe("searching");
+  asked[0]?.more(answer({ status: "no_evidence", results: [], sources: [late] }));
+  expect(session.state.phase).toBe("answered");
+  expect(session.state.answer?.result.status).toBe("no_evidence");
+  asked[0]?.more(answer({ results: [result({ source: "Mail" })] }));
+  expect(session.state.answer?.result.results).toHaveLength(1);
+});

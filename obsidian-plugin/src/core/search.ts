@@ -6,7 +6,7 @@
 //   the previous answer stays until the new one is there.
 import type { SearchParams, SearchResult } from "../bridge/protocol";
 import { type Failure, failureOf } from "./failure";
-import { joined } from "./sources";
+import { joined, waitingFor } from "./sources";
 
 export type Mode = NonNullable<SearchParams["mode"]>;
 export type Scope = { kind: "vault" } | { kind: "folder" | "note"; path: string };
@@ -69,6 +69,7 @@ export class SearchSession {
   private current: SearchState;
   private timer: number | null = null;
   private running: AbortController | null = null;
+  private early: Answer | null = null; // without evidence so far, and not shown yet
   private newest: AbortController | null = null; // of the search whose answer stands
 
   constructor(
@@ -134,6 +135,7 @@ export class SearchSession {
     this.running?.abort();
     this.running = null;
     this.newest = null;
+    this.early = null;
   }
 
   private async run(typing: boolean): Promise<void> {
@@ -156,6 +158,12 @@ export class SearchSession {
       if (this.running !== controller) return;
       this.running = null;
       const answer = { question, result: fuller ?? result, late: new Set<string>() };
+      // "No evidence" is not said in the moment in which others are still being asked.
+      const isEarly = fuller === null && result.status === "no_evidence";
+      if (isEarly && waitingFor(result).length > 0) {
+        this.early = answer;
+        return;
+      }
       this.update({ ...this.current, phase: "answered", answer, failure: null });
     } catch (error) {
       if (this.running !== controller) return;
@@ -166,11 +174,13 @@ export class SearchSession {
 
   /** A fuller answer arrived: it joins what is shown without moving what someone looks at. */
   private join(result: SearchResult): void {
-    const { answer } = this.current;
+    const answer = this.early ?? this.current.answer;
+    this.early = null;
     if (answer === null) return;
     const shown = { results: answer.result.results, late: answer.late };
     const { results, late } = joined(shown, result.results, this.isHeld());
-    this.update({ ...this.current, answer: { ...answer, result: { ...result, results }, late } });
+    const fuller = { ...answer, result: { ...result, results }, late };
+    this.update({ ...this.current, phase: "answered", answer: fuller, failure: null });
   }
 
   private stopTimer(): void {

@@ -8,6 +8,7 @@ and its source is not asked again until it has come back.
 from __future__ import annotations
 
 import logging
+import math
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -69,6 +70,7 @@ class Round:
 
     Args:
         question: what is asked.
+        sources: who is asked, once the round is begun.
         health: told how each one went.
         cancelled: whether nobody waits any more.
         busy: names of sources that have not come back from an earlier round; shared.
@@ -77,6 +79,7 @@ class Round:
     def __init__(
         self,
         question: Question,
+        sources: Sequence[SourceSettings],
         adapters: Adapters,
         health: Health,
         cancelled: Callable[[], bool],
@@ -90,12 +93,19 @@ class Round:
         self._news = threading.Condition()
         self._outcomes: dict[str, Outcome] = {}
         self._until: dict[str, float] = {}
-        self._sources: dict[str, SourceSettings] = {}
+        self._sources = {source.name: source for source in sources}
+        self._begun = False
 
-    def begin(self, sources: Sequence[SourceSettings]) -> None:
-        """Asks them all; returns at once."""
-        for source in sources:
-            self._sources[source.name] = source
+    def begin(self) -> None:
+        """Asks them all; returns at once. A second time it does nothing."""
+        with self._news:
+            if self._begun or self._cancelled():
+                return
+            self._begun = True
+            self._ask_all()
+
+    def _ask_all(self) -> None:
+        for source in self._sources.values():
             if source.name in self._busy:
                 error = SourceError(
                     "It has not come back from an earlier question.",
@@ -216,7 +226,7 @@ class Round:
         """Ends the wait for sources whose time is over; called with the lock held."""
         now = time.monotonic()
         for name, source in self._sources.items():
-            if name in self._outcomes or now < self._until.get(name, 0.0) + LATE_S:
+            if name in self._outcomes or now < self._until.get(name, math.inf) + LATE_S:
                 continue
             error = SourceError(
                 f"It did not answer within {source.timeout_s:g} s.",
