@@ -210,7 +210,8 @@ export const en = {
     "{n} {n|passage|passages} of other sources held too little of the query to count.",
   "reason.vault_no_evidence":
     "The vault itself has no evidence; what is shown comes from other sources.",
-  "reason.corrected": "Nothing was found as typed, so the nearest words of the vault were searched.",
+  "reason.corrected":
+    "Nothing was found as typed, so the nearest words of the vault were searched.",
   "reason.empty_query": "There is nothing to search for in this query.",
   "reason.no_text": "This note has no text to compare with others.",
 
