@@ -29,10 +29,10 @@ from sidelight.query.metadata import EQUAL
 SHIPPED = "shipped"  # the feature by which a calibrated gate starts from the shipped one
 _TOP = 10
 # Where no gate was fitted for a set of channels or a model, the evidence itself is the
-# confidence. Balanced keeps .99 and 1.0 of the answerable questions of the two real vaults and
-# refuses .60 and .47 of the others; words alone keep .70 and .75 and refuse .5 and .4, as few
+# confidence. Balanced keeps .97 and .98 of the answerable questions of the two real vaults and
+# refuses .60 and .53 of the others; words alone keep .70 and .75 and refuse .5 and .4, as few
 # questions repeat the words of their answer (docs/ranking.md).
-_PLAIN_THRESHOLDS = {"lenient": 0.38, "balanced": 0.44, "strict": 0.52}
+_PLAIN_THRESHOLDS = {"lenient": 0.38, "balanced": 0.46, "strict": 0.52}
 _WORDS_THRESHOLDS = {"lenient": 0.03, "balanced": 0.06, "strict": 0.15}
 
 
