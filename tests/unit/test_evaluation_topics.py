@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from sidelight.cli import main
 from sidelight.errors import UsageError
 from sidelight.evaluation.topics import read_topics
 
@@ -107,3 +108,18 @@ def test_a_file_without_queries_is_refused(tmp_path: Path, content: bytes) -> No
 def test_a_missing_file_is_one_clear_error(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"nothing\.jsonl"):
         read_topics(tmp_path / "nothing.jsonl")
+
+
+def test_a_query_file_that_is_wrong_is_no_wrong_usage(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The command was right: exit code 1 with a remedy (contract), in either language."""
+    for name in ("nothing.jsonl", "没有.jsonl"):
+        asked = ["sidelight", "eval", str(tmp_path), str(tmp_path / name)]
+        monkeypatch.setattr("sys.argv", asked)
+        with pytest.raises(SystemExit) as left:
+            main()
+        assert left.value.code == 1
+        said = capsys.readouterr().err
+        assert name in said
+        assert said.count("\n") == 1
