@@ -1,0 +1,125 @@
+"""The index at work: words of a large vault, a saved note, queries meanwhile, idle, and a restart.
+
+A generated vault of 15,000 notes (10 MB or more; `SIDELIGHT_BENCH_NOTES` for another number), words
+only: embedding that many takes the better part of an hour, and `embed` measures its throughput.
+The daemon runs as a process of its own, as people run it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+from bench import Timing
+from generate_vault import write_vault
+from sidelight.bridge.client import BridgeClient, connect
+from sidelight.config import open_vault, places_for
+from sidelight.engine import Engine
+from sidelight.types import Mode, SearchRequest
+
+NOTES = int(os.environ.get("SIDELIGHT_BENCH_NOTES") or 15_000)
+SAVES = 30
+IDLE_S = 60.0
+QUERIES = ("拿铁", "closed loop control", "ERR_OOM_KILL_001", "tare miso")
+
+
+def measure() -> Iterator[Timing]:
+    with tempfile.TemporaryDirectory(prefix="sidelight-bench-") as root:
+        vault, data = Path(root) / "vault", Path(root) / "data"
+        size = write_vault(vault, NOTES)
+        yield Timing(f"generated vault, {NOTES:,} notes", size / 1e6, "MB")
+        yield from _words(vault, data)
+        yield from _running(vault, data)
+
+
+def _words(vault: Path, data: Path) -> Iterator[Timing]:
+    engine = Engine.open(vault, data_dir=data, lexical_only=True)
+    meanwhile: list[float] = []
+    looked = started = time.perf_counter()
+
+    def look(_: object) -> None:
+        nonlocal looked
+        if time.perf_counter() - looked > 0.5:
+            meanwhile.append(_query_ms(engine))
+            looked = time.perf_counter()
+
+    engine.sync(look, lexical_only=True)
+    spent = time.perf_counter() - started - sum(meanwhile) / 1000
+    yield Timing("word index ready", spent, "s", 30.0)
+    idle = [_query_ms(engine) for _ in range(20)]
+    engine.close()
+    yield Timing("query of the idle index, median", statistics.median(idle))
+    if meanwhile:
+        ratio = statistics.median(meanwhile) / statistics.median(idle)
+        yield Timing("query between commits of indexing", ratio, "x", 3.0)
+
+
+def _query_ms(engine: Engine) -> float:
+    started = time.perf_counter()
+    for text in QUERIES:
+        engine.search(SearchRequest(text, mode=Mode.LEXICAL))
+    return (time.perf_counter() - started) * 1000 / len(QUERIES)
+
+
+def _running(vault: Path, data: Path) -> Iterator[Timing]:
+    started = time.perf_counter()
+    with _daemon(vault, data) as (client, process):
+        client.call("query/search", {"text": "control", "mode": "lexical"})
+        yield Timing("restart, answers by words", time.perf_counter() - started, "s", 2.5)
+        while client.call("query/search", {"text": "control"})["degraded"] and (
+            "being loaded" in str(client.call("query/search", {"text": "control"})["degraded"])
+        ):
+            time.sleep(0.05)
+        yield Timing("restart, model is there", time.perf_counter() - started, "s", 4.0)
+        client.call("index/pause")  # nothing is embedded: what follows is about words
+        yield Timing("resident, paused", process.memory_info().rss / 1e6, "MB", 800.0)
+        before = process.cpu_times()
+        time.sleep(IDLE_S)
+        after = process.cpu_times()
+        spent = after.user - before.user + after.system - before.system
+        yield Timing(f"processor over {IDLE_S:.0f} s", 100 * spent / IDLE_S, "%", 0.5)
+        client.call("index/resume")
+        times = sorted(_found_s(vault, client, n) for n in range(SAVES))
+        yield Timing("saved note found, p95", times[int(0.95 * (SAVES - 1))], "s", 1.0)
+        yield Timing("resident while embedding", process.memory_info().rss / 1e6, "MB", 1200.0)
+
+
+def _found_s(vault: Path, client: BridgeClient, n: int) -> float:
+    word = f"zugzwang{n}x"
+    started = time.perf_counter()
+    (vault / f"saved {n}.md").write_text(f"守拙 {word}\n", "utf-8")
+    params = {"text": word, "mode": "lexical"}
+    while not client.call("query/search", params)["results"]:
+        if time.perf_counter() - started > 30:
+            break
+        time.sleep(0.02)
+    return time.perf_counter() - started
+
+
+@contextlib.contextmanager
+def _daemon(vault: Path, data: Path) -> Iterator[tuple[BridgeClient, psutil.Process]]:
+    command = [sys.executable, "-m", "sidelight", "serve", str(vault), "--json"]
+    process = subprocess.Popen(
+        [*command, "--data-dir", str(data)], stdout=subprocess.PIPE, text=True, encoding="utf-8"
+    )
+    try:
+        assert process.stdout is not None
+        ready: dict[str, Any] = json.loads(process.stdout.readline())
+        client = connect(places_for(open_vault(vault), data))
+        assert client is not None
+        yield client, psutil.Process(ready["pid"])
+    finally:
+        process.terminate()
+        process.wait(timeout=60)
+        places_for(open_vault(vault), data).log.unlink(missing_ok=True)
