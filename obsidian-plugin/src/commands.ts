@@ -5,7 +5,7 @@ import { t } from "./core/i18n";
 import { headingForLink } from "./core/links";
 import type SidelightPlugin from "./main";
 import { run } from "./ui/actions";
-import { SEARCH_VIEW, RELATED_VIEW } from "./ui/context";
+import { ASK_VIEW, RELATED_VIEW, SEARCH_VIEW } from "./ui/context";
 import { copy } from "./ui/linking";
 import { ConfirmModal, FailedNotesModal } from "./ui/modals";
 import { QuickSearchModal } from "./ui/quickSearch";
@@ -39,6 +39,11 @@ export function addCommands(plugin: SidelightPlugin): void {
     id: "related",
     name: t("command.related"),
     callback: () => run(plugin.showView(RELATED_VIEW)),
+  });
+  plugin.addCommand({
+    id: "ask",
+    name: t("command.ask"),
+    callback: () => run(plugin.showView(ASK_VIEW)),
   });
   plugin.addCommand({
     id: "last-results",

@@ -16,7 +16,8 @@ import { statusLine } from "./core/status";
 import { desktop, startProgram } from "./desktop";
 import { DEFAULT_SETTINGS, DeviceSettings, type PluginSettings, settingsFrom } from "./settings";
 import { run } from "./ui/actions";
-import { type Context, ICON, RELATED_VIEW, SEARCH_VIEW } from "./ui/context";
+import { AskView } from "./ui/askView";
+import { ASK_VIEW, type Context, ICON, RELATED_VIEW, SEARCH_VIEW } from "./ui/context";
 import { RelatedView } from "./ui/relatedView";
 import { SearchView } from "./ui/searchView";
 import { SidelightSettingTab } from "./ui/settingsTab";
@@ -40,6 +41,7 @@ export default class SidelightPlugin extends Plugin implements Context {
     this.service = new Service(this.client(), () => this.device.startCommand !== "");
     this.registerView(SEARCH_VIEW, (leaf) => new SearchView(leaf, this));
     this.registerView(RELATED_VIEW, (leaf) => new RelatedView(leaf, this));
+    this.registerView(ASK_VIEW, (leaf) => new AskView(leaf, this));
     for (const [view, name] of [
       [SEARCH_VIEW, t("view.search")],
       [RELATED_VIEW, t("view.related")],
@@ -137,9 +139,11 @@ export default class SidelightPlugin extends Plugin implements Context {
 
   private settingsChanged(): void {
     const otherLanguage = this.chooseLanguage();
-    for (const type of [SEARCH_VIEW, RELATED_VIEW])
+    for (const type of [SEARCH_VIEW, RELATED_VIEW, ASK_VIEW])
       for (const { view } of this.app.workspace.getLeavesOfType(type)) {
-        if (!(view instanceof SearchView || view instanceof RelatedView)) continue;
+        const ours =
+          view instanceof SearchView || view instanceof RelatedView || view instanceof AskView;
+        if (!ours) continue;
         if (otherLanguage) view.languageChanged();
         else view.settingsChanged();
       }

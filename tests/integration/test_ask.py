@@ -7,7 +7,8 @@ import re
 import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 from click.testing import CliRunner
@@ -17,6 +18,8 @@ from sidelight.ask.endpoint import Endpoint
 from sidelight.ask.loop import answer
 from sidelight.ask.state import Limits, State
 from sidelight.bridge.asking import METHODS, Asker
+from sidelight.bridge.door import Door
+from sidelight.bridge.methods import Methods
 from sidelight.cli.commands import commands
 from sidelight.config import Settings
 from sidelight.engine import Engine
@@ -287,3 +290,35 @@ def test_the_command_answers_with_places(places: tuple[Path, Path]) -> None:
     off = CliRunner().invoke(commands, arguments)
     assert isinstance(off.exception, UsageError)
     assert off.exception.code == "ASK_OFF"
+
+
+def test_the_daemon_reports_how_far_it_is_and_stays_off_without_an_endpoint(
+    places: tuple[Path, Path],
+) -> None:
+    root, data = places
+    told: list[dict[str, Any]] = []
+    session = SimpleNamespace(notify=lambda method, params: told.append({method: params}))
+    call = cast(Any, SimpleNamespace(session=session, cancelled=lambda: False))
+    params = {"text": "When is the kiln lit?", "stream": "a1"}
+    with ScriptedModel(judged("On Fridays [1].")) as model:
+        settings = Settings(ask_endpoint=model.url, ask_model="m")
+        for chosen in (settings, Settings()):
+            engine = Engine.open(
+                root, data_dir=data, lexical_only=True, read_only=True, settings=chosen
+            )
+            methods = Methods(engine, Door("t"), lambda: (), lambda: None)
+            if chosen.ask_endpoint:
+                result = methods.ask(params, call)
+                assert (result["status"], result["endpoint"]) == ("ok", f"127.0.0.1:{model.port}")
+                assert result["sentences"][0]["citations"] == [1]
+            else:
+                with pytest.raises(UsageError, match="asking is off"):
+                    methods.ask(params, call)
+            engine.close()
+    reports = [report["ask/more"] for report in told]
+    assert {report["stream"] for report in reports} == {"a1"}
+    phases = [report["result"]["phase"] for report in reports]
+    assert phases[0] == "searching"
+    assert phases[-1] == "done"
+    assert "answering" in phases
+    json.dumps(reports)

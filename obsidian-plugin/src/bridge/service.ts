@@ -5,6 +5,7 @@ import type { Situation } from "../core/status";
 import { isWorking } from "../core/status";
 import type { BridgeClient } from "./client";
 import type {
+  AskResult,
   ChangedParams,
   Degraded,
   FeedbackParams,
@@ -27,6 +28,7 @@ import type {
 } from "./protocol";
 
 const RESOLVE_TIMEOUT_MS = 4_000; // someone waits with the mouse button up
+const ASK_TIMEOUT_MS = 3_700_000; // the daemon keeps its own limit, at most an hour
 const LONG_TIMEOUT_MS = 60_000; // doctor, settings that start a rebuild
 
 export class Service {
@@ -34,6 +36,7 @@ export class Service {
   private progress: Progress | null = null;
   private degraded: readonly Degraded[] = [];
   private more: { stream: string; take: More } | null = null;
+  private asking: { stream: string; take: (result: AskResult) => void } | null = null;
   private streams = 0;
   private readonly watchers = new Set<() => void>();
   private readonly changeWatchers = new Set<(change: ChangedParams) => void>();
@@ -49,6 +52,9 @@ export class Service {
     });
     client.listen("query/more", ({ stream, result }) => {
       if (stream === this.more?.stream) this.more.take(result);
+    });
+    client.listen("ask/more", ({ stream, result }) => {
+      if (stream === this.asking?.stream) this.asking.take(result);
     });
     client.listen("index/progress", (progress) => this.takeProgress(progress));
     client.listen("index/changed", (change) => {
@@ -99,6 +105,17 @@ export class Service {
     this.degraded = result.degraded;
     this.announce();
     return result;
+  }
+
+  /** A question answered in words; `more` is told how far it is. */
+  answer(
+    text: string,
+    more: (result: AskResult) => void,
+    signal?: AbortSignal,
+  ): Promise<AskResult> {
+    const stream = `a${++this.streams}`;
+    this.asking = { stream, take: more };
+    return this.ask("ask/question", { text, stream }, signal, ASK_TIMEOUT_MS);
   }
 
   feedback(params: FeedbackParams): Promise<FeedbackResult> {

@@ -4,6 +4,41 @@ export const en = {
   "view.search": "Sidelight search",
   "view.related": "Related passages",
 
+  // questions answered in words
+  "view.ask": "Ask your notes",
+  "command.ask": "Ask a question",
+  "ask.placeholder": "Ask a question…",
+  "ask.submit": "Ask",
+  "ask.stop": "Stop",
+  "ask.off":
+    "Asking is off. Name an OpenAI-compatible model, such as a local server, in the settings of Sidelight: questions and the passages found for them then go there, and nowhere else.",
+  "ask.goesTo": "Questions and the passages found for them go to {place}, and nowhere else.",
+  "ask.phase.searching": "Looking in your notes…",
+  "ask.phase.judging": "The model reads what was found…",
+  "ask.phase.answering": "The model answers…",
+  "ask.phase.done": "Done.",
+  "ask.noEvidence": "No evidence in this vault. No model was asked.",
+  "ask.failed": "There is no answer.",
+  "ask.spent":
+    "{calls} {calls|call|calls} of the model, {tokens} {tokens|token|tokens}, {seconds} {seconds|second|seconds}",
+  "ask.step": "{tool}: {asked} ({found} new)",
+  "ask.tool.pack": "Search",
+  "ask.tool.grep": "Exact words",
+  "ask.tool.read": "Read on in",
+  "ask.tool.links": "Follow links of",
+  "ask.unsupported": "not borne out",
+  "ask.unsupported.tip":
+    "The sentence cites nothing, or its figures and names do not stand in the lines it cites.",
+  "ask.missing": "Not found: {what}",
+  "ask.evidence": "Evidence",
+  "settings.askEndpoint": "Model for questions: address",
+  "settings.askEndpoint.desc":
+    "An OpenAI-compatible address, for example http://127.0.0.1:11434/v1. Empty: asking is off. Text goes there and nowhere else.",
+  "settings.askModel": "Model for questions: name",
+  "settings.askModel.desc": "The name of the model at that address.",
+  "error.ASK_OFF": "No model is named, so asking is off.",
+  "remedy.ASK_OFF": "Name an OpenAI-compatible address in the settings.",
+
   // search field
   "search.placeholder": "Search your notes…",
   "info.searching": "Searching…",

@@ -18,4 +18,5 @@ export interface Context {
 
 export const SEARCH_VIEW = "sidelight-search";
 export const RELATED_VIEW = "sidelight-related";
+export const ASK_VIEW = "sidelight-ask";
 export const ICON = "flashlight";

@@ -222,6 +222,16 @@ export class SidelightSettingTab extends PluginSettingTab {
         desc: t("settings.reranker.desc"),
         control: { type: "text", key: "daemon.reranker_model", disabled },
       },
+      {
+        name: t("settings.askEndpoint"),
+        desc: t("settings.askEndpoint.desc"),
+        control: { type: "text", key: "daemon.ask_endpoint", disabled },
+      },
+      {
+        name: t("settings.askModel"),
+        desc: t("settings.askModel.desc"),
+        control: { type: "text", key: "daemon.ask_model", disabled },
+      },
     ];
   }
 }
