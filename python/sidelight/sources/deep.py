@@ -16,7 +16,7 @@ from sidelight.sources.refs import ref_of
 from sidelight.sources.round import Outcome
 from sidelight.types import FollowedCard, Result
 
-STRONG = 0.45  # evidence; the plain gate's "balanced" threshold
+STRONG = 0.44  # evidence; the plain gate's "balanced" threshold
 ENOUGH_STRONG = 3
 MAX_CARDS = 3  # that are followed in one search
 

@@ -18,7 +18,7 @@ from sidelight.sources.scoring import Measured
 from sidelight.vault.lines import split_lines
 
 # Of another vault's results: what its evidence must reach, the plain gate's "balanced" threshold.
-VAULT_EVIDENCE = 0.45
+VAULT_EVIDENCE = 0.44
 
 
 def passes(found: Found, measured: Measured, wanted: Filter | None, floor: float) -> bool:
