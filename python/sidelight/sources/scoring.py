@@ -16,7 +16,7 @@ from sidelight.query.lexical import LexicalQuery, inverse_document_frequency
 
 K1, B = 1.2, 0.75  # Robertson & Zaragoza 2009, as for the vault
 # The share of the query's terms, by weight, that an outside passage must hold to count, by
-# strictness of the gate. Measured in docs/sources.md.
+# strictness of the gate. Chosen, not fitted: half of a query or more is seldom chance.
 FLOORS: Mapping[str, float] = {"lenient": 0.4, "balanced": 0.5, "strict": 0.65, "off": 0.0}
 
 
