@@ -132,6 +132,8 @@ class Victims:
 
     def close(self) -> None:
         """Leaves no process behind."""
+        if self._pid and self.alive():
+            psutil.Process(self._pid).kill()
         for maker in self._makers:
             maker.kill()
             maker.communicate(timeout=30)
@@ -163,6 +165,7 @@ class Victims:
         """Kills it; inside which activity it was."""
         assert self.alive(), self.said()
         psutil.Process(self._pid).kill()  # SIGKILL, or TerminateProcess
+        self._pid = 0
         if hasattr(os, "fork"):
             stdout = self._makers[-1].stdout
             assert stdout is not None
