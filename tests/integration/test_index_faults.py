@@ -14,12 +14,13 @@ from index_rows import check_same, rows_on_disk
 
 from sidelight.config import Settings
 from sidelight.engine import Engine
-from sidelight.errors import IndexUnavailableError, NotFoundError
+from sidelight.errors import IndexUnavailableError, NotFoundError, VaultError
 from sidelight.store import folder as store_folder
 from sidelight.store import statements, tables
 from sidelight.store.tables import Tables
 from sidelight.store.vector_tables import table_name
 from sidelight.types import Mode, SearchRequest
+from sidelight.vault import files as vault_files
 from sidelight.vault import watcher as vault_watcher
 
 FOUND_S = 60.0  # far above the promise, which `scripts/bench.py` measures
@@ -328,6 +329,37 @@ def test_watching_goes_on_after_the_vault_was_away(kept: Kept) -> None:
     wait_for(lambda: engine.problem == "")
     kept.put("新.md", "袋狼\n")
     wait_for(lambda: found(engine, "袋狼") == ["新.md"])
+
+
+def test_notes_of_a_folder_that_cannot_be_looked_into_stay(
+    kept: Kept, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept.write(**{"工作/a.md": "marzipan 拿铁\n", "工作/下/b.md": "marzipan\n", "c.md": "x\n"})
+    engine = kept.synced()
+    engine.close()
+    scandir = os.scandir
+    refused = {str(kept.vault / "工作")}
+
+    def refuse(folder: Any) -> Any:
+        if str(folder) in refused:
+            raise PermissionError(13, "Permission denied")
+        return scandir(folder)
+
+    monkeypatch.setattr(vault_files.os, "scandir", refuse)
+    kept.put("c.md", "nougat\n")
+    engine = kept.synced()
+    assert sorted(engine._catalog.notes) == ["c.md", "工作/a.md", "工作/下/b.md"]
+    assert found(engine, "拿铁") == ["工作/a.md"]
+    assert found(engine, "nougat") == ["c.md"]
+    assert "工作" in [note.path for note in engine.failed_notes()]
+    refused.clear()
+    (kept.vault / "工作" / "a.md").unlink()
+    engine = kept.synced()
+    assert found(engine, "marzipan") == ["工作/下/b.md"]
+    refused.add(str(kept.vault))
+    with pytest.raises(VaultError, match="cannot be read"):
+        engine.sync(lexical_only=True)
+    assert found(engine, "nougat") == ["c.md"]
 
 
 def test_other_intervals_apply_at_once(kept: Kept, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -34,6 +34,8 @@ log = logging.getLogger(__name__)
 
 _COMMIT_NOTES = 256  # notes a commit: one costs 25 to 45 ms however many rows it has
 _COMMIT_BYTES = 4_000_000  # and bounds memory
+# Problems of `scan` that hide notes without telling that they are gone (an unmounted drive).
+_OUT_OF_SIGHT = ("folder-unreadable", "file-unreadable", "link-broken")
 
 
 @dataclass(slots=True)
@@ -107,16 +109,35 @@ class Indexer:
                 changes.placeholders.append(entry.path)
             elif forced or self._differs(entry):
                 changes.changed.append(entry)
-        if not names and self._catalog.notes:
+        waiting = self._out_of_sight(unlisted)
+        if not names and not waiting and self._catalog.notes:
             raise VaultError(
                 f"The vault {self.vault} is empty, though it had notes.",
                 "If its drive is not mounted, mount it; if you emptied it, rebuild the index.",
             )
         self._forced = forced
         self.unlisted = tuple(unlisted)
-        self._rename_targets(names)
-        changes.gone = sorted(p for p in self._catalog.notes if p not in seen)
+        self._rename_targets(names | waiting)
+        changes.gone = sorted(p for p in self._catalog.notes if p not in seen | waiting)
         return changes
+
+    def _out_of_sight(self, unlisted: Sequence[tuple[str, Problem]]) -> set[str]:
+        """Indexed notes in folders that cannot be looked into now: they are not known to be gone.
+
+        Raises:
+            VaultError: the vault itself cannot be.
+        """
+        hidden = [path for path, problem in unlisted if problem.code in _OUT_OF_SIGHT]
+        if "" in hidden:
+            raise VaultError(
+                f"The vault {self.vault} cannot be read.",
+                "Check the permissions of its folder; the index is kept and waits.",
+            )
+        return {
+            note
+            for note in self._catalog.notes
+            if any(note == path or note.startswith(f"{path}/") for path in hidden)
+        }
 
     def require_vault(self) -> None:
         """Makes sure that the vault is there before anything counts as gone.
