@@ -240,12 +240,24 @@ def test_quoted_messages_are_those_of_the_program() -> None:
 
 
 def test_ranking_page_gives_the_constants_of_the_code() -> None:
+    page = read("docs/ranking.md")
+    middle = re.search(r"middle\s+= ([\d.]+) \+ ([\d.]+) b", page)
     formula = re.search(
-        r"\(g - ([\d.]+)\) / ([\d.]+)\)\) \* \(1 - ([\d.]+) \* c²", read("docs/ranking.md")
+        r"sigmoid\(\(g - middle\) / ([\d.]+)\)\) \* \(1 - ([\d.]+) \* sigmoid\(\(t - ([\d.]+)\) / "
+        r"([\d.]+)\)\) \* \(1 - ([\d.]+) \* c²\) \* \(1 - ([\d.]+) \* n²\)",
+        page,
     )
+    assert middle is not None
     assert formula is not None
-    constants = (evidence.COSINE_MIDDLE, evidence.COSINE_SCALE, evidence.WORDS_WORTH)
-    assert tuple(map(float, formula.groups())) == constants
+    assert tuple(map(float, middle.groups())) == (evidence.MIDDLE_START, evidence.MIDDLE_SHARE)
+    assert tuple(map(float, formula.groups())) == (
+        evidence.COSINE_SCALE,
+        evidence.TITLE_WORTH,
+        evidence.TITLE_MIDDLE,
+        evidence.COSINE_SCALE,
+        evidence.WORDS_WORTH,
+        evidence.NAME_WORTH,
+    )
 
 
 def test_architecture_is_short_and_names_only_what_exists() -> None:

@@ -7,7 +7,7 @@ words of its own comes along with its siblings. The formula is a noisy-or of two
 `1 - (1 - own) (1 - WORTH * map * mean of the listed notes' best)`.
 
 Measured on the 13 questions of the two real vaults that many notes answer together, and tried
-beside it: the mean of a note's vectors, all terms of a note, folders and tags as topics
+beside it: the mean of a note's vectors, all terms of a note, folders as topics
 (docs/ranking.md). The gate never sees these numbers.
 """
 
