@@ -154,3 +154,28 @@ def test_chance_in_a_vault_of_few_texts_is_that_of_unrelated_ones() -> None:
     nothing = few.chance(query)
     few.add(["a"], unit(np.array([[1.0, 0.1]])), ["en"])
     assert nothing < few.chance(query) < nothing + 0.3, "one near text is not the vault's chance"
+
+
+def test_vectors_of_replaced_texts_change_no_answer() -> None:
+    """A vault answers the same before and after the clean-up that drops them."""
+    dice = np.random.default_rng(5)
+    query = unit(dice.normal(size=(1, 16)))[0]
+    rows = unit(dice.normal(size=(300, 16)) + query)
+    names = [f"笔记{i:03}" for i in range(300)]
+    fresh = VectorMatrix(16)
+    fresh.add(names[:200], rows[:200], ["zh"] * 200)
+    used = set(names[:200])
+    fresh.keep_to(used, 1)
+    aged = VectorMatrix(16)
+    aged.add(names[::-1], rows[::-1].copy(), ["zh"] * 300)
+    assert aged.chance(query) != fresh.chance(query)
+    aged.keep_to(used, 1)
+    assert aged.chance(query) == fresh.chance(query)
+    assert aged.nearest(query, 150, None) == fresh.nearest(query, 150, None)
+    aged.keep_to(set(names), 2)
+    assert aged.nearest(query, 150, None) != fresh.nearest(query, 150, None)
+    more = unit(np.array([query]))
+    aged.add(["new 新"], more, ["en"])
+    assert aged.nearest(query, 1, None)[0][0] != "new 新", "it counts from the next `keep_to` on"
+    aged.keep_to({*names, "new 新"}, 2)
+    assert aged.nearest(query, 1, None)[0][0] == "new 新"

@@ -127,6 +127,7 @@ def measure(
     if vector is not None:
         with catalog.lock:
             vectors = catalog.vectors
+            vectors.keep_to(catalog.by_embedding, catalog.revision)
             chance = vectors.chance(vector)
             cosines = vectors.similarity(vector, (c.embed_hash for c in chunks))
             if vectors.names is not None:

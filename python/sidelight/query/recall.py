@@ -94,6 +94,7 @@ def recall_vectors(
         hashes = None
         if allowed is not None:
             hashes = {c.embed_hash for p in allowed for c in catalog.by_note.get(p, ())}
+        catalog.vectors.keep_to(catalog.by_embedding, catalog.revision)
         nearest = catalog.vectors.nearest(vector, pool, hashes)
         hits = [
             Hit(catalog.chunks[chunk_id], score)

@@ -8,7 +8,7 @@ anew. A matrix product answers in 0.5 ms at 20,000 x 384 where a table scan take
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Container, Iterable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,7 +47,9 @@ class VectorMatrix:
         self._slot: dict[str, int] = {}
         self._hashes: list[str] = []
         self.names: VectorMatrix | None = None
-        self._chance: tuple[NDArray[np.float32] | None, int, float] = (None, 0, 0.0)  # the last
+        self._chance: tuple[NDArray[np.float32] | None, float] = (None, 0.0)  # the last
+        self._used: NDArray[np.bool_] | None = None  # rows that count; None for all
+        self._used_when = (-1, -1)
 
     def __len__(self) -> int:
         return len(self._hashes)
@@ -72,6 +74,7 @@ class VectorMatrix:
                 self._hashes.append(hashes[i])
             else:  # twice in one call: keep rows and names aligned
                 self._hashes.append("")
+        self._chance = (None, 0.0)
 
     def forget(self, hashes: set[str]) -> None:
         """Drops the vectors of these texts; the others keep their order."""
@@ -79,6 +82,7 @@ class VectorMatrix:
         self._rows = self._rows[kept]
         self._hashes = [self._hashes[i] for i in kept]
         self._slot = {h: i for i, h in enumerate(self._hashes)}
+        self._used, self._used_when, self._chance = None, (-1, -1), (None, 0.0)
         if self.names is not None:
             self.names.forget(hashes)
 
@@ -99,6 +103,26 @@ class VectorMatrix:
         """Centred vectors of the texts that have one, shape (n, d)."""
         return self._rows[[self._slot[h] for h in hashes if h in self._slot]]
 
+    def keep_to(self, used: Container[str], revision: int) -> None:
+        """From now on only texts in `used` count: those of replaced notes stay until clean-up.
+
+        Args:
+            used: hashes of the texts that some passage has.
+            revision: changes whenever `used` does.
+        """
+        if self._used_when != (revision, len(self._hashes)):
+            self._used_when = (revision, len(self._hashes))
+            self._used = np.fromiter((h in used for h in self._hashes), bool, len(self._hashes))
+            self._chance = (None, 0.0)
+
+    def _counting(self, size: int) -> NDArray[np.bool_]:
+        """Which of the first `size` rows count; those added since `keep_to` wait for the next."""
+        if self._used is None:
+            return np.ones(size, bool)
+        counting = np.zeros(size, bool)
+        counting[: len(self._used)] = self._used[:size]
+        return counting
+
     def chance(self, query: NDArray[np.float32]) -> float:
         """The cosine that the best of these texts would reach if none answered; 0.25 if empty.
 
@@ -106,17 +130,19 @@ class VectorMatrix:
         Expected largest of n normal draws (`mean + deviation * sqrt(2 ln n)`), with the mean
         and deviation of all cosines to `query`, towards those of unrelated texts where few.
         """
-        known, size, value = self._chance
-        if known is not query or size != len(self._hashes):
-            size = len(self._hashes)
-            scores = (self._rows[:size] @ query).astype(np.float64)
+        known, value = self._chance
+        if known is not query:
+            scores = (self._rows[: len(self._hashes)] @ query).astype(np.float64)
+            scores = scores[self._counting(len(scores))]
+            size = len(scores)
             share = _UNRELATED_TEXTS / (size + _UNRELATED_TEXTS)
             mean = share * _UNRELATED_MEAN + (1 - share) * (float(scores.mean()) if size else 0)
             spread = share * _UNRELATED_SPREAD**2 + (1 - share) * (
                 float(scores.var()) if size else 0
             )
-            value = round(mean + math.sqrt(spread * 2 * math.log(max(size, 10))), 6)
-            self._chance = (query, size, value)
+            # Rounded well above what the order of the rows does to the last bits.
+            value = round(mean + math.sqrt(spread * 2 * math.log(max(size, 10))), 4)
+            self._chance = (query, value)
         return value
 
     def nearest(
@@ -133,6 +159,7 @@ class VectorMatrix:
         if size == 0 or count <= 0:
             return []
         scores = self._rows[:size] @ query
+        scores = np.where(self._counting(size), scores, -np.inf)
         if allowed is not None:
             mask = np.fromiter((h in allowed for h in self._hashes), bool, size)
             scores = np.where(mask, scores, -np.inf)
