@@ -7,6 +7,7 @@ import os
 import sys
 import unicodedata
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -247,3 +248,76 @@ def test_expression_that_would_take_for_ever_does_not(tmp_path: Path) -> None:
     assert exclusions.excluded("日记/秘密.md"), "looking around still excludes"
     assert exclusions.excluded("private7/x.md")
     assert exclusions.problems == ()
+
+
+# --------------------------------------------------------------------------- odd rules
+
+
+def rules(vault: Path, ignore: str = "", filters: Any = ()) -> Exclusions:
+    (vault / ".obsidian").mkdir(exist_ok=True)
+    (vault / ".obsidian" / "app.json").write_text(
+        json.dumps({"userIgnoreFilters": list(filters)}), "utf-8"
+    )
+    (vault / ".sidelightignore").write_text(ignore, "utf-8")
+    return Exclusions.load(vault, Settings())
+
+
+def test_a_rule_that_is_not_understood_is_named_and_leaves_the_others(tmp_path: Path) -> None:
+    nested = "/" + "(" * 5_000 + "(?=a)" + ")" * 5_000 + "/"
+    exclusions = rules(
+        tmp_path,
+        "[z-a].md\na[!b-a]\n私人/\nPrivate/\n",
+        ["/(?=a)x{99999999999999999999}/", nested, "/(/", "日记/"],
+    )
+    assert [(place, problem.code) for place, problem in exclusions.faults] == [
+        (".obsidian/app.json", "exclusion-invalid")
+    ] * 3 + [(".sidelightignore", "exclusion-invalid")] * 2
+    assert all(len(problem.message) < 200 for problem in exclusions.problems)
+    for path in ("私人/a.md", "Private/a.md", "日记/a.md"):
+        assert exclusions.excluded(path)
+    assert not exclusions.excluded("a.md")
+
+
+def test_classes_of_gitignore_are_known(tmp_path: Path) -> None:
+    exclusions = rules(tmp_path, "[[:digit:]].md\n笔记[![:alpha:]_]/\n")
+    assert exclusions.problems == ()
+    assert [p for p in ("1.md", "a.md", "笔记1/x", "笔记a/x") if exclusions.excluded(p)] == [
+        "1.md",
+        "笔记1/x",
+    ]
+
+
+def test_a_rule_means_both_ways_to_write_an_accent(tmp_path: Path) -> None:
+    for form in ("NFC", "NFD"):
+        exclusions = rules(
+            tmp_path,
+            unicodedata.normalize(form, "Résumé/\n"),
+            [unicodedata.normalize(form, text) for text in ("Café/", "/über$/", "バ/")],
+        )
+        for path in ("Résumé/a.md", "Café/a.md", "x/über", "バ/a.md"):
+            for spelled in ("NFC", "NFD"):
+                assert exclusions.excluded(unicodedata.normalize(spelled, path)), (form, path)
+        assert not exclusions.excluded("Cafe/a.md")
+
+
+def test_only_line_ends_end_a_rule(tmp_path: Path) -> None:
+    exclusions = rules(tmp_path, "私\u2028x/\r\nb/\rc/\n")
+    assert [p for p in ("私/a", "x/a", "b/a", "c/a", "私\u2028x/a") if exclusions.excluded(p)] == [
+        "b/a",
+        "c/a",
+        "私\u2028x/a",
+    ]
+
+
+def test_files_of_rules_that_are_none_are_named(tmp_path: Path) -> None:
+    rules(tmp_path)
+    (tmp_path / ".obsidian" / "app.json").write_text("[" * 100_000, "utf-8")
+    (tmp_path / ".sidelightignore").unlink()
+    if hasattr(os, "mkfifo"):
+        os.mkfifo(tmp_path / ".sidelightignore")
+    else:
+        (tmp_path / ".sidelightignore").write_bytes(b"\xff\xfe\x00")
+    assert [problem.code for problem in Exclusions.load(tmp_path, Settings()).problems] == [
+        "app-json-unreadable",
+        "ignore-unreadable",
+    ]

@@ -7,7 +7,10 @@ means: as if it were not there (names that start with a dot, the configuration f
 from __future__ import annotations
 
 import json
+import os
 import re
+import stat
+import unicodedata
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +23,14 @@ from sidelight.config import Settings
 from sidelight.types import Problem
 
 IGNORE_FILE = ".sidelightignore"
+_MOST_RULES = 10_000_000  # bytes of a file of rules; a larger one is none
+# What an expression can fail with: the engines have errors of their own, and Python's gives up
+# on huge repeats and deep nesting in its own ways.
+_NOT_UNDERSTOOD = (ValueError, re.error, re2.error, OverflowError, RecursionError)
+_POSIX_CLASSES = {
+    "alnum": "0-9A-Za-z", "alpha": "A-Za-z", "digit": "0-9", "lower": "a-z", "upper": "A-Z",
+    "word": "0-9A-Z_a-z", "xdigit": "0-9A-Fa-f", "space": " \t", "blank": " \t",
+}  # fmt: skip
 
 
 class Expression(Protocol):
@@ -65,7 +76,7 @@ class Exclusions:
         return cls(
             folders=folders,
             patterns=patterns,
-            ignore=pathspec.GitIgnoreSpec.from_lines(lines) if lines else None,
+            ignore=_specification(lines) if lines else None,
             config_folder=config_folder,
             faults=tuple((place, problem) for place, found in named for problem in found),
         )
@@ -74,13 +85,14 @@ class Exclusions:
         """True for what does not exist in Obsidian: dot names and the configuration folder."""
         if path.startswith(".") or "/." in path:
             return True
-        folder = self.config_folder
+        folder, path = _nfc(self.config_folder), _nfc(path)
         return bool(folder) and (path == folder or path.startswith(folder + "/"))
 
     def excluded(self, path: str) -> bool:
         """True for files that must never be read."""
         if self.hidden(path):
             return True
+        path = _nfc(path)  # macOS and people spell é in two ways; a rule means both
         lowered = path.lower()
         if any(lowered.startswith(folder) for folder in self.folders):
             return True
@@ -94,10 +106,10 @@ def _user_ignore_filters(
 ) -> tuple[tuple[str, ...], tuple[Expression, ...]]:
     """Obsidian's excluded files: a path prefix, or a regular expression between slashes."""
     try:
-        content = json.loads(file.read_text("utf-8-sig"))
+        content = json.loads(_text_of(file))
     except FileNotFoundError:
         return (), ()
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         message = f"Obsidian's settings ({file.name}) cannot be read: {error}."
         problems.append(Problem("app-json-unreadable", message))
         return (), ()
@@ -108,12 +120,12 @@ def _user_ignore_filters(
             continue
         if len(entry) > 2 and entry.startswith("/") and entry.endswith("/"):
             try:
-                patterns.append(_expression(entry[1:-1]))
-            except re.error as error:
-                message = f"The excluded-files expression {entry} is not understood: {error}."
+                patterns.append(_expression(_nfc(entry[1:-1])))
+            except _NOT_UNDERSTOOD as error:
+                message = f"The excluded-files expression {entry[:80]} is not understood: {error}."
                 problems.append(Problem("exclusion-invalid", message))
         else:
-            folders.append(entry.lstrip("/").lower())
+            folders.append(_nfc(entry).lstrip("/").lower())
     return tuple(folders), tuple(patterns)
 
 
@@ -134,7 +146,7 @@ def _expression(pattern: str) -> Expression:
 
 def _ignore_lines(file: Path, problems: list[Problem]) -> list[str]:
     try:
-        return file.read_text("utf-8-sig").splitlines()
+        return re.split(r"\r\n|\r|\n", _text_of(file))
     except FileNotFoundError:
         return []
     except (OSError, ValueError) as error:
@@ -142,13 +154,48 @@ def _ignore_lines(file: Path, problems: list[Problem]) -> list[str]:
         return []
 
 
+def _text_of(file: Path) -> str:
+    """The text of a file of rules; a pipe in its place is not waited for.
+
+    Raises:
+        OSError, ValueError: it cannot be read, or is no text.
+    """
+    flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+    with open(os.open(file, flags), "rb") as opened:
+        about = os.fstat(opened.fileno())
+        if not stat.S_ISREG(about.st_mode):
+            raise OSError("it is no file")
+        if about.st_size > _MOST_RULES:
+            raise OSError("it is too large")
+        return opened.read(_MOST_RULES).decode("utf-8-sig")
+
+
 def _understood(lines: Iterable[str], problems: list[Problem]) -> list[str]:
     kept = []
     for line in lines:
+        pattern = _without_classes(_nfc(line))
         try:
-            pathspec.GitIgnoreSpec.from_lines([line])
-        except ValueError as error:
-            problems.append(Problem("exclusion-invalid", f"Pattern '{line}': {error}."))
+            _specification([pattern])
+        except _NOT_UNDERSTOOD as error:
+            said = error.args[0] if error.args else error
+            said = said.decode("utf-8", "replace") if isinstance(said, bytes) else said
+            problems.append(Problem("exclusion-invalid", f"Pattern '{line[:80]}': {said}."))
         else:
-            kept.append(line)
+            kept.append(pattern)
     return kept
+
+
+def _specification(lines: list[str]) -> pathspec.GitIgnoreSpec:
+    """The lines as one; its expressions are compiled when it is first asked."""
+    specification = pathspec.GitIgnoreSpec.from_lines(lines)
+    specification.match_file("a")
+    return specification
+
+
+def _without_classes(line: str) -> str:
+    """`[[:digit:]]` as `[0-9]`: gitignore knows the classes, pathspec takes them literally."""
+    return re.sub(r"\[:(\w+):\]", lambda found: _POSIX_CLASSES.get(found[1], found[0]), line)
+
+
+def _nfc(text: str) -> str:
+    return text if text.isascii() else unicodedata.normalize("NFC", text)
