@@ -45,6 +45,9 @@ class Settings:
     # ranking
     rrf_k: int = 60  # Cormack, Clarke, Buettcher 2009
     pool: int = 150  # candidates a channel
+    # how likely a passage answers by one sign alone; both fitted, see docs/ranking.md
+    words_worth: float = 0.5  # it holds every term of the query
+    titles_worth: float = 0.7  # the name of its note means the same as the query
     results_per_note: int = 2
     linked_limit: int = 10
     linked_per_seed: int = 5
@@ -100,6 +103,8 @@ _RANGES: dict[str, tuple[float, float]] = {
     "bm25_b": (0.0, 1.0),
     "rrf_k": (1, 1_000),
     "pool": (10, 1_000),
+    "words_worth": (0.0, 1.0),
+    "titles_worth": (0.0, 1.0),
     "results_per_note": (1, 100),
     "linked_limit": (0, 10),
     "linked_per_seed": (0, 10),

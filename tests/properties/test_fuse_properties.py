@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sidelight.config import Settings
 from sidelight.query.candidates import Candidate, Hit
 from sidelight.query.diversify import diversify
 from sidelight.query.evidence import evidence
@@ -86,7 +87,7 @@ def test_evidence_is_a_confidence_that_only_grows(
     cosine: float, title: float, coverage: float, name: float, more: float
 ) -> None:
     def sure(*numbers: float, chance: float = 0.3) -> float:
-        return float(evidence(*(np.array([number]) for number in numbers), chance)[0])
+        return float(evidence(*(np.array([number]) for number in numbers), chance, Settings())[0])
 
     value = sure(cosine, title, coverage, name)
     assert 0 <= value <= 1

@@ -252,10 +252,10 @@ def test_ranking_page_gives_the_constants_of_the_code() -> None:
     assert tuple(map(float, middle.groups())) == (evidence.MIDDLE_START, evidence.MIDDLE_SHARE)
     assert tuple(map(float, formula.groups())) == (
         evidence.COSINE_SCALE,
-        evidence.TITLE_WORTH,
+        Settings().titles_worth,
         evidence.TITLE_MIDDLE,
         evidence.COSINE_SCALE,
-        evidence.WORDS_WORTH,
+        Settings().words_worth,
         evidence.NAME_WORTH,
     )
 

@@ -80,6 +80,8 @@ export interface Settings {
   bm25_b: number;
   rrf_k: number;
   pool: number;
+  words_worth: number;
+  titles_worth: number;
   results_per_note: number;
   linked_limit: number;
   linked_per_seed: number;

@@ -121,11 +121,21 @@ def set_sources(vault: Path, data_dir: Path | None, values: list[dict[str, Any]]
         what = missing(source) if source not in old.sources else ""
         if what:
             raise UsageError(f"Source '{source.name}': {what}.", "Correct its path.")
+    set_settings(vault, data_dir, {"sources": values})
+
+
+def set_settings(vault: Path, data_dir: Path | None, values: dict[str, Any]) -> None:
+    """Changes settings, through a running daemon if there is one.
+
+    Raises:
+        UsageError: a name or value is wrong; nothing is changed.
+    """
+    places = places_for(open_vault(vault), data_dir)
     daemon = client.connect(places)
     if daemon is not None:
-        daemon.call("settings/set", {"values": {"sources": values}})
+        daemon.call("settings/set", {"values": values})
     else:
-        save_settings(places, new)
+        save_settings(places, settings_from(values, load_settings(places)))
 
 
 def feedback_log(vault: Path, data_dir: Path | None) -> FeedbackLog:

@@ -16,6 +16,7 @@ from typing import Any
 import click
 
 from sidelight.cli.knowledge import feedback, sources
+from sidelight.cli.tuning import tune
 from sidelight.errors import QueriesError, SettingsError, SidelightError, UsageError
 
 MODES = click.Choice(["hybrid", "lexical", "semantic", "coverage"])
@@ -392,3 +393,4 @@ def inspect(vault: Path, note: str, as_json: bool) -> None:
 
 commands.add_command(sources)
 commands.add_command(feedback)
+commands.add_command(tune)

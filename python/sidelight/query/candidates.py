@@ -31,6 +31,7 @@ class Candidate(NamedTuple):
         hits: its place in each channel that found it.
         contributions: what each channel added to `rrf_score`; they sum to it.
         cosine: language-centred, -1..1; NaN where the chunk has no vector.
+        title: the same of the note's name.
         coverage: weighted share of the query's terms that it holds, 0..1.
         evidence: calibrated confidence that it answers, 0..1, on one absolute scale.
     """
@@ -40,6 +41,7 @@ class Candidate(NamedTuple):
     contributions: Mapping[str, float] = _NOTHING
     rrf_score: float = 0.0
     cosine: float = math.nan
+    title: float = math.nan
     coverage: float = 0.0
     evidence: float = 0.0
     rerank_score: float | None = None

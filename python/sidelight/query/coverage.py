@@ -104,12 +104,12 @@ def _add_missing(
         ]
     if not chunks:
         return
-    measured = measure(chunks, query, vector, index.catalog)
-    for chunk, (cosine, coverage, value) in zip(chunks, measured.rows(), strict=True):
+    measured = measure(chunks, query, vector, index.catalog, index.settings)
+    for chunk, (cosine, title, coverage, value) in zip(chunks, measured.rows(), strict=True):
         found = passages[chunk.path]
         if not found or value > found[0].evidence:
             passages[chunk.path] = [
-                Candidate(chunk, {}, cosine=cosine, coverage=coverage, evidence=value)
+                Candidate(chunk, {}, cosine=cosine, title=title, coverage=coverage, evidence=value)
             ]
 
 

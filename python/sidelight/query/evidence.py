@@ -8,7 +8,8 @@ the name of the note, s the logistic function. m = 0.15 + 0.6 b, where b is the 
 best of the vault's passages would reach by chance (`VectorMatrix.chance`): in a vault on one
 subject every passage is near every question. All are absolute by construction, unlike raw
 scores, so the same number orders the results and feeds the gate. Constants fitted on judged
-questions, each set without itself (docs/ranking.md).
+questions, each set without itself (docs/ranking.md); 0.7 and 0.5 are the settings `titles_worth`
+and `words_worth`.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from sidelight.config import Settings
 from sidelight.query.candidates import Candidate
 from sidelight.query.lexical import LexicalQuery
 from sidelight.store.catalog import Catalog
@@ -29,15 +31,18 @@ from sidelight.store.rows import ChunkRow
 MIDDLE_START, MIDDLE_SHARE = 0.15, 0.6  # m above
 TITLE_MIDDLE = 0.50
 COSINE_SCALE = 0.07
-TITLE_WORTH = 0.7
-WORDS_WORTH = 0.5  # a passage that holds every term of the query is this likely to answer
 NAME_WORTH = 0.9  # a note whose name is the whole query
 
 Numbers = NDArray[np.float64]
 
 
 def evidence(
-    cosines: Numbers, titles: Numbers, coverages: Numbers, names: Numbers, chance: float
+    cosines: Numbers,
+    titles: Numbers,
+    coverages: Numbers,
+    names: Numbers,
+    chance: float,
+    settings: Settings,
 ) -> Numbers:
     """Confidence of each passage in 0..1; all shapes (n,).
 
@@ -47,11 +52,12 @@ def evidence(
         coverages: 0..1.
         names: score of the metadata channel, 0..1.
         chance: cosine of the best passage if none answered.
+        settings: say what words and titles are worth.
     """
     missing = (
         (1 - _likely(cosines, MIDDLE_START + MIDDLE_SHARE * chance))
-        * (1 - TITLE_WORTH * _likely(titles, TITLE_MIDDLE))
-        * (1 - WORDS_WORTH * coverages**2)
+        * (1 - settings.titles_worth * _likely(titles, TITLE_MIDDLE))
+        * (1 - settings.words_worth * coverages**2)
         * (1 - NAME_WORTH * names**2)
     )
     return np.round(1 - missing, 9)
@@ -69,6 +75,7 @@ def weigh(
     query: LexicalQuery | None,
     vector: NDArray[np.float32] | None,
     catalog: Catalog,
+    settings: Settings,
 ) -> list[Candidate]:
     """Adds cosine, coverage and evidence to candidates, and orders them by evidence.
 
@@ -76,12 +83,10 @@ def weigh(
     (`query` or `vector` None) counts as nothing.
     """
     names = np.array([_name_score(c) for c in candidates])
-    measured = measure([c.chunk for c in candidates], query, vector, catalog, names)
+    measured = measure([c.chunk for c in candidates], query, vector, catalog, settings, names)
     weighed = [
-        Candidate(
-            c.chunk, c.hits, c.contributions, c.rrf_score, cosine, coverage, value, c.rerank_score
-        )
-        for c, (cosine, coverage, value) in zip(candidates, measured.rows(), strict=True)
+        Candidate(c.chunk, c.hits, c.contributions, c.rrf_score, *numbers, c.rerank_score)
+        for c, numbers in zip(candidates, measured.rows(), strict=True)
     ]
     weighed.sort(key=lambda c: (-c.evidence, -c.rrf_score, c.chunk.order))
     return weighed
@@ -97,12 +102,13 @@ class Measured:
     """Numbers of some chunks, all of shape (n,)."""
 
     cosines: Numbers  # NaN if unknown
+    titles: Numbers  # the same
     coverages: Numbers
     evidence: Numbers
 
-    def rows(self) -> Iterator[tuple[float, float, float]]:
-        """Cosine, coverage and evidence of each chunk."""
-        columns = (self.cosines, self.coverages, self.evidence)
+    def rows(self) -> Iterator[tuple[float, float, float, float]]:
+        """Cosine, that of the title, coverage and evidence of each chunk."""
+        columns = (self.cosines, self.titles, self.coverages, self.evidence)
         return zip(*(column.tolist() for column in columns), strict=True)
 
 
@@ -111,15 +117,17 @@ def measure(
     query: LexicalQuery | None,
     vector: NDArray[np.float32] | None,
     catalog: Catalog,
+    settings: Settings,
     names: Numbers | None = None,
 ) -> Measured:
-    """Cosine, coverage and evidence of each chunk.
+    """The numbers of each chunk, and the evidence that follows from them.
 
     Args:
         chunks: any, also none.
         query: its terms; None if words are not asked.
         vector: of the query; None if meaning is not asked.
         catalog: holds the vectors.
+        settings: as for `evidence`.
         names: score of the metadata channel for each chunk; None for none.
     """
     cosines = titles = np.full(len(chunks), np.nan)
@@ -139,4 +147,5 @@ def measure(
     known = np.zeros(len(chunks)) if names is None else names
     wordless = np.array([c.length == 0 for c in chunks], bool)  # a picture: its name is its text
     coverages = np.where(wordless, np.maximum(coverages, known), coverages)
-    return Measured(cosines, coverages, evidence(cosines, titles, coverages, known, chance))
+    sure = evidence(cosines, titles, coverages, known, chance, settings)
+    return Measured(cosines, titles, coverages, sure)

@@ -59,7 +59,8 @@ def expand(
         hub = note is not None and len(note.links) > settings.hub_links
         most = settings.linked_per_hub if hub else settings.linked_per_seed
         reached.append((rank, seed, found, most))
-    weighed = _weighed([t for _, _, found, _ in reached for t in found], query, vector, catalog)
+    targets = [t for _, _, found, _ in reached for t in found]
+    weighed = _weighed(targets, query, vector, catalog, settings)
     linked: list[Linked] = []
     for rank, seed, found, most in reached:
         new = [t for t in found if t.chunk.chunk_id not in shown]
@@ -150,6 +151,7 @@ def _weighed(
     query: LexicalQuery | None,
     vector: NDArray[np.float32] | None,
     catalog: Catalog,
+    settings: Settings,
 ) -> _Weighed:
     wanted = {t.chunk.chunk_id: t.chunk for t in targets}
     with catalog.lock:
@@ -157,14 +159,14 @@ def _weighed(
             c for path in {c.path for c in wanted.values()} for c in catalog.by_note.get(path, ())
         ]
     chunks = list({**{c.chunk_id: c for c in rows}, **wanted}.values())
-    measured = measure(chunks, query, vector, catalog)
+    measured = measure(chunks, query, vector, catalog, settings)
     candidates: dict[str, Candidate] = {}
     of_note: dict[str, float] = {}
-    for chunk, (cosine, coverage, value) in zip(chunks, measured.rows(), strict=True):
+    for chunk, (cosine, title, coverage, value) in zip(chunks, measured.rows(), strict=True):
         of_note[chunk.path] = max(value, of_note.get(chunk.path, 0.0))
         if chunk.chunk_id in wanted:
             candidates[chunk.chunk_id] = Candidate(
-                chunk, {}, cosine=cosine, coverage=coverage, evidence=value
+                chunk, {}, cosine=cosine, title=title, coverage=coverage, evidence=value
             )
     return _Weighed(candidates, of_note)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -24,6 +25,7 @@ def trace(
     return {
         "mode": asked.mode.value,
         "k": index.settings.rrf_k,
+        "chance": _chance(index, asked),
         "channels": {
             name: [
                 {
@@ -57,7 +59,20 @@ def _explained(candidate: Candidate) -> dict[str, Any]:
         "lines": None if chunk.start_line is None else [chunk.start_line, chunk.end_line],
         "contributions": dict(candidate.contributions),
         "rrf_score": candidate.rrf_score,
-        "cosine": None if candidate.cosine != candidate.cosine else candidate.cosine,
+        "cosine": _known(candidate.cosine),
+        "title": _known(candidate.title),
         "coverage": candidate.coverage,
         "evidence": candidate.evidence,
     }
+
+
+def _known(cosine: float) -> float | None:
+    return None if math.isnan(cosine) else cosine
+
+
+def _chance(index: Index, asked: Asked) -> float:
+    """See `VectorMatrix.chance`; 0 where meaning is not asked."""
+    if asked.vector is None:
+        return 0.0
+    with index.catalog.lock:
+        return index.catalog.vectors.chance(asked.vector)

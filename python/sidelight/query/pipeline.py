@@ -134,7 +134,7 @@ def _answer(
     with stopwatch.stage("fuse"):
         weights = asked.weights(recalled.hits)
         fused = asked.admitted(fuse(recalled.hits, weights, settings.rrf_k), index)
-        ordered = weigh(fused, asked.lexical, asked.vector, index.catalog)
+        ordered = weigh(fused, asked.lexical, asked.vector, index.catalog, settings)
     _go_on(cancelled)
     with stopwatch.stage("rerank"):
         reranked = _reranked(index, asked, ordered)

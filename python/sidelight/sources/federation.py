@@ -153,6 +153,7 @@ class Federation:
             phrases=parsed.phrases,
             filter=parsed.filter,
             floor=FLOORS[self._engine.settings.gate_strictness] if request.gate else 0.0,
+            words_worth=self._engine.settings.words_worth,
         )
 
     def _choose(self, request: SearchRequest, question: Question | None) -> _Chosen:

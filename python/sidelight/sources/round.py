@@ -44,6 +44,7 @@ class Question:
     filter: Filter | None
     mass: Mapping[str, float]  # what holding each term is worth, as a share of the query
     floor: float
+    words_worth: float  # the setting
 
 
 @dataclass(slots=True)
@@ -197,9 +198,12 @@ class Round:
         for found in answer.found:
             if ask.cancelled():
                 break
-            own_words = [_without(answer.echo, text) for text in (found.text, found.title)]
-            measured = measure(self._question.terms, ask.terms, ask.mass, *own_words)
-            if not passes(found, measured, self._question.filter, self._question.floor):
+            text, title = (_without(answer.echo, one) for one in (found.text, found.title))
+            question = self._question
+            measured = measure(
+                question.terms, ask.terms, ask.mass, text, title, question.words_worth
+            )
+            if not passes(found, measured, question.filter, question.floor):
                 outcome.held_back += 1
             elif len(outcome.passed) < PER_SOURCE:
                 outcome.passed.append((found, measured))

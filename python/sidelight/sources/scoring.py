@@ -11,7 +11,7 @@ from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
 
 from sidelight.language.terms import QueryTerm, Terms
-from sidelight.query.evidence import NAME_WORTH, WORDS_WORTH
+from sidelight.query.evidence import NAME_WORTH
 from sidelight.query.lexical import LexicalQuery, inverse_document_frequency
 
 K1, B = 1.2, 0.75  # Robertson & Zaragoza 2009, as for the vault
@@ -46,14 +46,14 @@ def coverage(
     return min(1.0, round(total, 9))
 
 
-def evidence_of(text_coverage: float, title_coverage: float) -> float:
+def evidence_of(text_coverage: float, title_coverage: float, words_worth: float) -> float:
     """Confidence that a passage answers, 0..1, on the scale of `query/evidence.py`.
 
     Its formula without a cosine: the words of the text, and the title where it holds the whole
-    query.
+    query; `words_worth` is the setting.
     """
     name = title_coverage if title_coverage > 0.99 else 0.0
-    missing = (1 - WORDS_WORTH * text_coverage**2) * (1 - NAME_WORTH * name**2)
+    missing = (1 - words_worth * text_coverage**2) * (1 - NAME_WORTH * name**2)
     return round(1 - missing, 9)
 
 
@@ -71,12 +71,14 @@ def measure(
     mass: Mapping[str, float],
     text: str,
     title: str,
+    words_worth: float,
 ) -> Measured:
     """Coverage and evidence of one passage with its title."""
     title_held = held_terms(query_terms, Counter(terms.index_terms(title)))
     held = held_terms(query_terms, Counter(terms.index_terms(text))) | title_held
     both = coverage(query_terms, mass, held)
-    return Measured(both, evidence_of(both, coverage(query_terms, mass, title_held)))
+    named = coverage(query_terms, mass, title_held)
+    return Measured(both, evidence_of(both, named, words_worth))
 
 
 class Collection:

@@ -1,0 +1,266 @@
+"""Would other settings put this vault's answers higher? Asks once, then orders again offline.
+
+Of every question the deepest lists are recalled once; every combination of `GRID` is then worked
+out from the explanation of that search (copies that a sync conflict left are not moved behind
+their originals). Two rules keep a person's few questions from being
+fitted to:
+
+- among combinations within one standard error of the best, the one nearest to the defaults is
+  taken (the one-standard-error rule of Breiman, Friedman, Olshen and Stone 1984);
+- the defaults stay unless the 95 % interval of the cross-validated gain over them, question by
+  question, lies above zero.
+
+Searches and computes; writes nothing.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from sidelight.config import Settings, settings_from
+from sidelight.errors import QueriesError
+from sidelight.evaluation.metrics import ndcg, note_ranking, paired_bootstrap
+from sidelight.evaluation.report import share, table
+from sidelight.evaluation.runs import CHANNELS, DEPTH, Searcher
+from sidelight.evaluation.topics import Topic
+from sidelight.query.evidence import evidence
+from sidelight.types import SearchRequest
+
+# Coarse on purpose: neighbours of the defaults do as well as they on every judged set.
+GRID: Mapping[str, tuple[float, ...]] = {
+    "rrf_k": (10, 30, 60, 120),
+    "pool": (50, 150, 300),
+    "words_worth": (0.3, 0.5, 0.7),
+    "titles_worth": (0.5, 0.7, 0.9),
+}
+DEEPEST = int(max(GRID["pool"]))
+FEWEST = 20  # below, an interval over questions is too wide to show any gain
+FOLDS = 5
+REPEATS = 10  # of the folds, so that no single split decides
+
+Numbers = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Recollection:
+    """What the channels found for one question; n passages, channels as in `CHANNELS`."""
+
+    topic: Topic
+    paths: tuple[str, ...]
+    ranks: Numbers  # shape (channels, n); infinite where a channel did not find it
+    weights: Numbers  # the same shape, 0..1
+    cosines: Numbers  # this and the next three of shape (n,), as `evidence` takes them
+    titles: Numbers
+    coverages: Numbers
+    names: Numbers
+    chance: float
+
+    @classmethod
+    def of(cls, topic: Topic, trace: Mapping[str, Any]) -> Recollection:
+        """Taken from the explanation of a search."""
+        found = trace.get("candidates", [])
+        lists = trace.get("channels", {})
+        ranks = np.full((len(CHANNELS), len(found)), np.inf)
+        weights, names = np.zeros(ranks.shape), np.zeros(len(found))
+        for row, channel in enumerate(CHANNELS):
+            hits = {hit["chunk_id"]: hit for hit in lists.get(channel, ())}
+            for column, candidate in enumerate(found):
+                hit = hits.get(candidate["chunk_id"])
+                if hit is None:
+                    continue
+                ranks[row, column] = hit["rank"]
+                part = candidate["contributions"].get(channel, 0.0)
+                weights[row, column] = part * (trace["k"] + hit["rank"])
+                if channel == "metadata":
+                    names[column] = hit["score"]
+        return cls(
+            topic=topic,
+            paths=tuple(candidate["path"] for candidate in found),
+            ranks=ranks,
+            weights=weights,
+            cosines=_column(found, "cosine"),
+            titles=_column(found, "title"),
+            coverages=_column(found, "coverage"),
+            names=names,
+            chance=float(trace.get("chance", 0.0)),
+        )
+
+    def score(self, settings: Settings) -> float:
+        """nDCG@10 over notes as these settings would order them."""
+        return ndcg(self.notes(settings), note_ranking(self.topic.relevant), DEPTH)
+
+    def notes(self, settings: Settings) -> list[str]:
+        """The notes as these settings would order them."""
+        inside = self.ranks <= settings.pool
+        names = np.where(inside[CHANNELS.index("metadata")], self.names, 0.0)
+        sure = evidence(self.cosines, self.titles, self.coverages, names, self.chance, settings)
+        parts = np.where(inside, self.weights / (settings.rrf_k + self.ranks), 0.0)
+        order = np.lexsort((np.arange(len(sure)), -parts.sum(axis=0), -sure))
+        kept = set(np.flatnonzero(inside.any(axis=0)).tolist())
+        return note_ranking((self.paths[i] for i in order.tolist() if i in kept), self.topic.also)
+
+
+@dataclass(frozen=True, slots=True)
+class Tuning:
+    """What was chosen, and what it rests on; measures are means of nDCG@10 over notes."""
+
+    questions: int
+    defaults: Mapping[str, float]
+    now: Mapping[str, float]  # as set before
+    best: Mapping[str, float]  # by all questions
+    at_defaults: float
+    at_now: float
+    at_best: float  # on the questions it was chosen by: too rosy
+    cross_validated: float  # on questions it was not chosen by
+    gain: tuple[float, float, float]  # of the last over the defaults, with its 95 % interval
+
+    @property
+    def keeps_defaults(self) -> bool:
+        """Whether nothing was shown to be better."""
+        return self.best == self.defaults or self.gain[1] <= 0
+
+    @property
+    def chosen(self) -> Mapping[str, float]:
+        """The settings to use."""
+        return self.defaults if self.keeps_defaults else self.best
+
+    def as_json(self) -> dict[str, Any]:
+        """What `sidelight tune --json` prints."""
+        return {
+            "questions": self.questions,
+            "keeps_defaults": self.keeps_defaults,
+            "chosen": dict(self.chosen),
+            "defaults": {**self.defaults, "ndcg@10": self.at_defaults},
+            "now": {**self.now, "ndcg@10": self.at_now},
+            "best": {**self.best, "ndcg@10": self.at_best},
+            "cross_validated": {"ndcg@10": self.cross_validated},
+            "gain": {"mean": self.gain[0], "interval": list(self.gain[1:])},
+        }
+
+
+def recollect(
+    engine: Searcher,
+    topics: Sequence[Topic],
+    progress: Callable[[int, int], None] | None = None,
+) -> list[Recollection]:
+    """Asks every answerable question once.
+
+    Args:
+        engine: an open engine whose settings have a pool of `DEEPEST`.
+        topics: the person's questions.
+        progress: called with (questions done, questions in all).
+
+    Raises:
+        QueriesError: there are fewer than `FEWEST` answerable questions.
+    """
+    answerable = [topic for topic in topics if topic.answerable]
+    if len(answerable) < FEWEST:
+        raise QueriesError(
+            f"{len(answerable)} answerable questions are too few to tune by.",
+            f"Write at least {FEWEST}; 30 to 50 are better.",
+        )
+    found = []
+    for done, topic in enumerate(answerable, start=1):
+        asked = SearchRequest(text=topic.query, explain=True, gate=False)
+        found.append(Recollection.of(topic, engine.search(asked).trace or {}))
+        if progress is not None:
+            progress(done, len(answerable))
+    return found
+
+
+def tune(recollections: Sequence[Recollection], settings: Settings, *, seed: int = 0) -> Tuning:
+    """Chooses among the combinations of `GRID` by cross-validation.
+
+    Args:
+        recollections: of the questions; at least `FOLDS`.
+        settings: as they are now.
+        seed: makes the folds repeatable.
+    """
+    tried = _combinations()
+    as_tried = [settings_from(values, settings) for values in tried]
+    scores = np.array([[round(r.score(one), 9) for r in recollections] for one in as_tried])
+    at_now = [r.score(settings) for r in recollections]
+    best = choose(scores)
+    validated = _cross_validated(scores, seed)
+    return Tuning(
+        questions=len(recollections),
+        defaults=tried[0],
+        now={name: getattr(settings, name) for name in GRID},
+        best=tried[best],
+        at_defaults=float(scores[0].mean()),
+        at_now=float(np.mean(at_now)),
+        at_best=float(scores[best].mean()),
+        cross_validated=float(validated.mean()),
+        gain=paired_bootstrap(validated.tolist(), scores[0].tolist()),
+    )
+
+
+def choose(scores: Numbers) -> int:
+    """The first combination within one standard error of the best.
+
+    Args:
+        scores: shape (combinations, questions), combinations nearest to the defaults first.
+    """
+    short = scores[scores.mean(axis=1).argmax()] - scores
+    error = short.std(axis=1, ddof=1) / math.sqrt(scores.shape[1])
+    return int(np.flatnonzero(short.mean(axis=1) <= error)[0])
+
+
+def render_tuning(tuning: Tuning) -> str:
+    """One table, and what follows from it in words."""
+    rows = [["", *GRID, "nDCG@10"]]
+    for name, values, score in (
+        ("defaults", tuning.defaults, tuning.at_defaults),
+        ("as set now", tuning.now, tuning.at_now),
+        ("best by all questions", tuning.best, tuning.at_best),
+    ):
+        rows.append([name, *(f"{values[setting]:g}" for setting in GRID), share(score)])
+    rows.append(["cross-validated", *("" for _ in GRID), share(tuning.cross_validated)])
+    mean, low, high = tuning.gain
+    said = (
+        f"On questions it was not chosen by, the best gains {mean:+.3f} over the defaults "
+        f"(95 % interval {low:+.3f} to {high:+.3f})."
+    )
+    if tuning.best == tuning.defaults:
+        verdict = "The defaults stay: nothing is better by more than one standard error."
+    elif tuning.keeps_defaults:
+        verdict = "The defaults stay: a gain is not certain."
+    else:
+        verdict = "The best is chosen: the gain is certain enough."
+    return f"{tuning.questions} answerable questions\n\n{table(rows)}\n\n{said}\n{verdict}"
+
+
+def _combinations() -> list[dict[str, float]]:
+    """Every combination, the defaults first, then by how many steps away from them."""
+    default = {name: getattr(Settings(), name) for name in GRID}
+    found = [dict(zip(GRID, values, strict=True)) for values in itertools.product(*GRID.values())]
+
+    def distance(values: Mapping[str, float]) -> tuple[int, int]:
+        steps = [abs(g.index(values[n]) - g.index(default[n])) for n, g in GRID.items()]
+        return sum(step > 0 for step in steps), sum(steps)
+
+    return sorted(found, key=distance)
+
+
+def _cross_validated(scores: Numbers, seed: int) -> Numbers:
+    """Each question's score by the combinations chosen without it, over all repeats."""
+    questions = scores.shape[1]
+    generator = np.random.default_rng(seed)
+    total = np.zeros(questions)
+    for _ in range(REPEATS):
+        folds = generator.permutation(questions) % FOLDS
+        for fold in range(FOLDS):
+            outside = folds == fold
+            total[outside] += scores[choose(scores[:, ~outside])][outside]
+    return np.round(total / REPEATS, 9)  # sums of equal scores must not seem a gain
+
+
+def _column(found: Sequence[Mapping[str, Any]], name: str) -> Numbers:
+    return np.array([np.nan if c.get(name) is None else c[name] for c in found], dtype=np.float64)
