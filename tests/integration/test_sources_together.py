@@ -21,6 +21,7 @@ from sidelight.bridge.server import BridgeServer
 from sidelight.config import open_vault, places_for, settings_from
 from sidelight.engine import Engine
 from sidelight.errors import CancelledError, UsageError
+from sidelight.sources.checking import findings
 from sidelight.sources.federation import Federation
 from sidelight.sources.health import FAILURES_TO_PAUSE
 from sidelight.types import CitationStatus, Result, SearchRequest, SearchResult
@@ -308,6 +309,18 @@ def test_a_source_that_keeps_failing_is_paused_and_said_so(world: World) -> None
     [report] = federation.check()
     assert (report.reachable, report.paused_s) == (True, 0.0)
     assert states(search(federation, "boiler"))["Manuals"] == "answered"
+
+
+def test_a_check_that_runs_no_program_calls_none_well(world: World) -> None:
+    program = world.command("坏掉的", "sys.exit('no such profile: 没有配置')")
+    federation = world.open([program])
+    for _ in range(FAILURES_TO_PAUSE):
+        assert states(search(federation, "boiler"))["坏掉的"] == "failed"
+    [report] = federation.check()
+    assert (report.reachable, report.paused_s) == (True, 0.0)  # it is there, and is asked again
+    assert "没有配置" in report.reason
+    assert (report.last_success, report.typical_ms, report.error_rate) == (None, None, 1.0)
+    assert [one.severity for one in findings([report])] == ["warning"]
 
 
 # --------------------------------------------------------------------------- cards

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from source_fakes import TERMS, ask, source
 
+from sidelight.query.parse import parse_query
 from sidelight.sources import markdown as markdown_module
 from sidelight.sources.asking import Found, SourceError
 from sidelight.sources.markdown import MarkdownFolder
@@ -49,6 +51,17 @@ def test_passages_are_found_in_both_languages_with_their_lines(folder: Path, rip
     assert lines(found.citation) == (5, 7)
     assert first(manuals, "桂花烏龍").path == "茶/乌龙.md"
     assert manuals.ask(ask("submarine")).found == []
+
+
+@pytest.mark.parametrize("query", ["boiler path:deep", "锅炉 path:deep", '锅炉 "rare word"'])
+def test_a_filter_finds_its_file_behind_many_better_ones(folder: Path, query: str) -> None:
+    for n in range(60):
+        (folder / f"{n}.md").write_text(f"# Boiler 锅炉 {n}\n\nboiler 锅炉 boiler 锅炉\n", "utf-8")
+    (folder / "deep").mkdir()
+    text = "# Other\n\nA rare word, and among many others a boiler 锅炉 too.\n"
+    (folder / "deep" / "last.md").write_text(text, "utf-8")
+    asked = replace(ask(query.split()[0]), filter=parse_query(query).filter)
+    assert [one.path for one in opened(folder).ask(asked).found] == ["deep/last.md"]
 
 
 def located(manuals: MarkdownFolder, found: Found) -> Citation | None:

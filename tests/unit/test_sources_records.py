@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import os
 import sqlite3
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from source_fakes import TERMS, ask, source
 
+from sidelight.query.parse import parse_query
 from sidelight.sources import records as records_module
 from sidelight.sources.asking import Found, SourceError
 from sidelight.sources.records import Records
@@ -78,6 +80,47 @@ def test_a_quote_inside_a_plain_field_is_text(tmp_path: Path) -> None:
     file.write_text('id;title;text\n1;Disk;a 5" disk\n2;Tube;a 3" tube\n', "utf-8")
     answer = records(file).ask(ask("tube"))
     assert (place(answer.found[0]), answer.problems) == (("2", 3, 3), ())
+
+
+@pytest.mark.parametrize("ending", [".csv", ".tsv"])
+def test_empty_lines_in_a_csv_cost_nothing(tmp_path: Path, ending: str) -> None:
+    file = tmp_path / f"things{ending}"
+    lines = ["", "id,title,text", "1,Kettle,descale it", "", "  ", "2,壶,用柠檬酸除垢", "", ""]
+    file.write_text("\n".join(lines).replace(",", "\t" if ending == ".tsv" else ","), "utf-8")
+    answer = records(file).ask(ask("descale"))
+    assert (place(answer.found[0]), answer.problems) == (("1", 3, 3), ())
+    assert place(found(file, "柠檬酸除垢")[0]) == ("2", 6, 6)
+
+
+def test_a_first_entry_that_is_too_short_does_not_change_the_columns(tmp_path: Path) -> None:
+    file = tmp_path / "things.csv"
+    file.write_text("id,title,text\n1,短\n2,Kettle,descale it\n", "utf-8")
+    answer = records(file).ask(ask("descale"))
+    assert [one.id for one in answer.found] == ["2"]
+    assert answer.problems == ("line 2 has 2 fields instead of 3",)
+    assert [one.id for one in found(file, "短")] == ["1"]
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16-le"])
+def test_a_mark_before_a_named_encoding_is_no_part_of_a_column(
+    tmp_path: Path, encoding: str
+) -> None:
+    file = tmp_path / "things.csv"
+    file.write_bytes("\ufeffname,text\n壶,用柠檬酸除垢\nKettle,descale it\n".encode(encoding))
+    values = {"encoding": encoding, "title_column": "name"}
+    assert found(file, "柠檬酸除垢", **values)[0].title == "壶"
+    assert found(file, "descale", **values)[0].title == "Kettle"
+
+
+@pytest.mark.parametrize("query", ['kettle "rare word"', '壶 "少见的词"'])
+def test_a_filter_finds_its_entry_behind_many_better_ones(tmp_path: Path, query: str) -> None:
+    file = tmp_path / "things.csv"
+    better = "".join(f"{n},Kettle 壶,kettle 壶 kettle 壶\n" for n in range(60))
+    last = "60,Last,a long entry about a kettle 壶 with a rare word and 少见的词 in it\n"
+    file.write_text(f"id,title,text\n{better}{last}", "utf-8")
+    parsed = parse_query(query)
+    asked = replace(ask(query.split()[0]), filter=parsed.filter)
+    assert [one.id for one in records(file).ask(asked).found] == ["60"]
 
 
 def test_broken_json_lines_cost_only_themselves(tmp_path: Path) -> None:
@@ -175,6 +218,30 @@ def test_a_database_is_never_written(tmp_path: Path) -> None:
     found(file, "citric", table="my things")
     assert file.read_bytes() == before
     assert sorted(os.listdir(tmp_path)) == ["t.db"]
+
+
+def test_a_database_with_a_log_leaves_nothing_beside_it(tmp_path: Path) -> None:
+    file = database(tmp_path / "t.db")
+    writer = sqlite3.connect(file)
+    writer.execute("PRAGMA journal_mode = WAL")
+    with writer:
+        writer.execute("INSERT INTO \"my things\" VALUES (3, 'Tray', 'empty the tray', NULL)")
+    assert found(file, "empty tray", table="my things")[0].id == "3"  # still in the log
+    writer.close()
+    assert sorted(os.listdir(tmp_path)) == ["t.db"]
+    assert found(file, "清洁刀盘", table="my things")[0].id == "2"
+    assert sorted(os.listdir(tmp_path)) == ["t.db"]
+
+
+def test_generated_columns_are_columns(tmp_path: Path) -> None:
+    connection = sqlite3.connect(tmp_path / "t.db")
+    with connection:
+        connection.execute("CREATE TABLE t (id, title, text, both AS (title || ' ' || text))")
+        connection.execute("INSERT INTO t VALUES (1, '壶', 'descale it')")
+    connection.close()
+    for query in ("descale", "壶"):
+        chosen = found(tmp_path / "t.db", query, table="t", text_columns=["both"])
+        assert chosen[0].text == "壶 descale it"
 
 
 def test_a_locked_database_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

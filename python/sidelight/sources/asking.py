@@ -14,6 +14,7 @@ from typing import Any, Protocol
 
 from sidelight.errors import SidelightError
 from sidelight.language.terms import QueryTerm
+from sidelight.query.conditions import Filter
 from sidelight.types import Citation, CitationStatus, Match, PassageKind, Result, SearchRequest
 
 PER_SOURCE = 5  # results of an outside source in an answer, at most
@@ -88,6 +89,7 @@ class Ask:
         mass: what holding a term is worth, by term; shares sum to 1.
         request: as the vault was asked.
         arguments: of an index card; empty for a plain question.
+        filter: what every passage must fulfil, see `judging.fulfils`.
         deadline: `time.monotonic` at which the answer is no longer waited for.
         cancelled: whether nobody waits.
     """
@@ -99,6 +101,7 @@ class Ask:
     deadline: float
     cancelled: Callable[[], bool]
     arguments: Mapping[str, str] = field(default_factory=dict)
+    filter: Filter | None = None
 
     def must_stop(self) -> bool:
         """Whether time is up or nobody waits."""

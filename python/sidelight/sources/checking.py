@@ -46,11 +46,16 @@ def check_all(
         check.done.wait(max(0.0, until - time.monotonic()))
         error = check.error if check.done.is_set() else _slow()
         if error is None and health.pause_left(check.source.name) > 0:
-            health.answered(check.source.name, check.spent_ms)  # it is well again
+            if check.source.kind == "command":
+                health.resume(check.source.name)  # it is there, but was not run
+            else:
+                health.answered(check.source.name, check.spent_ms)  # it is well again
         elif error is not None and error.code != "SOURCE_BUSY":
             health.failed(check.source.name, error.message, error.remedy)
         known = _known(check.source, health)
         reason, remedy = (error.message, error.remedy) if error else ("", "")
+        if error is None and check.source.kind == "command":
+            reason, remedy = known.reason, known.remedy  # how it ended when it was last run
         found.append(
             replace(
                 known, reachable=error is None, reason=reason, remedy=remedy,
@@ -67,7 +72,7 @@ def findings(checked: Sequence[SourceReport]) -> list[Finding]:
         return []
     bad = []
     for one in checked:
-        if not one.reachable:
+        if one.reason:
             bad.append(Finding("sources", "warning", f"{one.name}: {one.reason}", one.remedy))
         if one.dead_cards:
             cards = "; ".join(one.dead_cards[:5])

@@ -97,6 +97,14 @@ class Health:
                 record.words = dict(best[: WORDS_KEPT // 2])
             self._save_soon()
 
+    def resume(self, name: str) -> None:
+        """Ends a pause; the next failure begins one again."""
+        with self._lock:
+            record = self.of(name)
+            record.streak = min(record.streak, FAILURES_TO_PAUSE - 1)
+            record.paused_until = 0.0
+            self._save_soon()
+
     def failed(self, name: str, reason: str, remedy: str) -> None:
         """A source failed; after the third time in a row it is paused."""
         with self._lock:

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from datetime import date
 from typing import Any
 
-from sidelight.query.conditions import Filter, matches
-from sidelight.sources.asking import Found
+from sidelight.query.conditions import All, Filter, cost, matches
+from sidelight.sources.asking import Found, whole
 from sidelight.sources.scoring import Measured
 from sidelight.vault.lines import split_lines
 
@@ -25,9 +25,20 @@ def passes(found: Found, measured: Measured, wanted: Filter | None, floor: float
     """Whether a passage is shown."""
     if found.inner is not None:  # it knows the query's syntax, and its gate has let this pass
         return floor == 0.0 or found.inner.evidence >= VAULT_EVIDENCE or measured.coverage >= floor
-    if measured.coverage < floor:
-        return False
+    return measured.coverage >= floor and fulfils(found, wanted)
+
+
+def fulfils(found: Found, wanted: Filter | None) -> bool:
+    """Whether a passage is what the query's filter lets through."""
     return wanted is None or matches(wanted, _View(found))
+
+
+def place_fits(path: str, wanted: Filter | None) -> bool:
+    """Whether some passage at `path` could fulfil the filter, by its place alone."""
+    parts = wanted.parts if isinstance(wanted, All) else (wanted,)
+    places = [part for part in parts if part is not None and cost(part) == 0]
+    here = _View(Found("", "", path, whole("")))
+    return all(matches(part, here) for part in places)
 
 
 def evidence(found: Found, measured: Measured) -> float:

@@ -20,6 +20,7 @@ from sidelight.language.terms import Terms
 from sidelight.query.cite import LiveFile, LiveFiles, cite
 from sidelight.source_settings import SourceSettings
 from sidelight.sources.asking import PER_ANSWER, Answer, Ask, Found, SourceError, cut, hash_of
+from sidelight.sources.judging import fulfils, place_fits
 from sidelight.sources.patterns import pattern_of
 from sidelight.sources.scoring import Collection
 from sidelight.types import Chunk, Citation, CitationStatus, Match, Passage, PassageKind
@@ -68,16 +69,11 @@ class MarkdownFolder:
         if wanted is not None:
             return Answer(list(self._found(self._file(wanted, exclusions, strict=True))))
         problems: list[str] = []
-        paths = self._paths(exclusions, problems)
+        paths = [p for p in self._paths(exclusions, problems) if place_fits(p, ask.filter)]
         if not paths and not problems:
             return Answer([])
         best = self._matching(paths, ask, problems)
-        passages: list[_Passage] = []
-        for path in best[:MAX_PARSED]:
-            if ask.must_stop():
-                problems.append("time ran out before every matching file was read")
-                break
-            passages += self._file(path, exclusions)
+        passages = self._read(best, ask, exclusions, problems)
         if not self.given.is_dir():
             raise self._gone()
         return Answer(list(self._found(self._ranked(passages, ask))), problems)
@@ -186,6 +182,26 @@ class MarkdownFolder:
         score = {p: self._share(p, "\n".join(t), ask) for p, t in texts.items()}
         return sorted(texts, key=lambda path: (-score[path], path))
 
+    def _read(
+        self, paths: Sequence[str], ask: Ask, exclusions: Exclusions, problems: list[str]
+    ) -> list[_Passage]:
+        """The passages that fulfil the filter, of the first `MAX_PARSED` files with any."""
+        passages: list[_Passage] = []
+        files = 0
+        for path in paths:
+            if files == MAX_PARSED:
+                break
+            if ask.must_stop():
+                problems.append("time ran out before every matching file was read")
+                break
+            there = self._file(path, exclusions)
+            if ask.filter is not None:
+                given = zip(there, self._each(there), strict=True)
+                there = [one for one, found in given if fulfils(found, ask.filter)]
+            passages += there
+            files += bool(there)
+        return passages
+
     def _share(self, path: str, text: str, ask: Ask) -> float:
         held = set(self._terms.index_terms(cut(f"{path}\n{text}", 20_000)))
         return sum(ask.mass.get(term.term, 0.0) for term in ask.terms if term.term in held)
@@ -216,7 +232,10 @@ class MarkdownFolder:
         return chosen
 
     def _found(self, passages: Sequence[_Passage]) -> Iterator[Found]:
-        for chunk, live in ((p.chunk, p.live) for p in passages[:PER_ANSWER]):
+        return self._each(passages[:PER_ANSWER])
+
+    def _each(self, passages: Sequence[_Passage]) -> Iterator[Found]:
+        for chunk, live in ((p.chunk, p.live) for p in passages):
             note = live.note
             yield Found(
                 text=chunk.text,

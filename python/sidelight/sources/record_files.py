@@ -120,6 +120,8 @@ class _Lines:
         while self._left > 0 and (line := self._text.readline(MAX_LINE_CHARS)):
             number += 1
             self._left -= len(line)
+            if number == 1:
+                line = line.removeprefix("\ufeff")  # stays where the encoding was named
             if len(line) == MAX_LINE_CHARS and not line.endswith(("\n", "\r")):
                 self._problem(f"line {number} is too long")
                 while (rest := self._text.readline(MAX_LINE_CHARS)) and self._left > 0:
@@ -162,7 +164,8 @@ def _csv_rows(lines: _Lines, path: Path, problem: Problems) -> Iterator[Row]:
             continue
         if len(fields) != len(names):
             problem(f"line {first} has {len(fields)} fields instead of {len(names)}")
-        yield dict(zip(names, fields, strict=False)), first, last
+        missing = [""] * (len(names) - len(fields))
+        yield dict(zip(names, [*fields, *missing], strict=False)), first, last
 
 
 def _csv_records(
@@ -176,6 +179,8 @@ def _csv_records(
     while True:
         entry = waiting.pop(0) if waiting else next(lines, None)
         if entry is not None:
+            if not held and not entry[1].strip():
+                continue
             delimiter = delimiter or _delimiter(entry[1])
             held.append(entry)
             state.read(entry[1], delimiter)

@@ -18,6 +18,8 @@ LOCK_WAIT_S = 1.0  # a writer commits in less; a lock that stays is told
 MAX_CELL_BYTES = 10_000_000
 STEPS = 10_000  # of SQLite's machine between two looks at the clock: about 1 ms
 _FETCHED = 500  # rows at a time
+_HIDDEN = 1  # of `table_xinfo`: a virtual table's argument, no column
+_WAL = b"\x02\x02"  # bytes 18 and 19 of a file with a write-ahead log (sqlite.org/fileformat2)
 
 
 def columns_of(path: Path, table: str, stopped: Callable[[], bool]) -> list[str]:
@@ -48,7 +50,8 @@ def table_rows(
 
 
 def _columns(connection: sqlite3.Connection, table: str) -> list[str]:
-    names = [row[1] for row in connection.execute(f"PRAGMA table_info({_quoted(table)})")]
+    about = connection.execute(f"PRAGMA table_xinfo({_quoted(table)})")  # generated ones too
+    names = [row[1] for row in about if row[6] != _HIDDEN]
     if names:
         return names
     kinds = "SELECT name FROM sqlite_master WHERE type IN ('table', 'view') ORDER BY name LIMIT 20"
@@ -62,7 +65,7 @@ def _columns(connection: sqlite3.Connection, table: str) -> list[str]:
 def _open(path: Path, stopped: Callable[[], bool]) -> Iterator[sqlite3.Connection]:
     try:
         connection = sqlite3.connect(
-            f"{path.absolute().as_uri()}?mode=ro",
+            f"{path.absolute().as_uri()}?mode=ro{'&immutable=1' if _is_idle(path) else ''}",
             uri=True,
             timeout=LOCK_WAIT_S,
             check_same_thread=False,
@@ -80,6 +83,19 @@ def _open(path: Path, stopped: Callable[[], bool]) -> Iterator[sqlite3.Connectio
         raise _failure(error) from error
     finally:
         connection.close()
+
+
+def _is_idle(path: Path) -> bool:
+    """Whether a database with a write-ahead log is in no program's hands: it has no log now.
+
+    Opened as usual, such a one gets log and index files beside it, even with `mode=ro`.
+    """
+    try:
+        with path.open("rb") as file:
+            has_log = file.read(20)[18:20] == _WAL
+    except OSError:
+        return False  # opening it says what is wrong
+    return has_log and not path.with_name(f"{path.name}-wal").exists()
 
 
 def _failure(error: Exception) -> SourceError:

@@ -13,6 +13,7 @@ import re
 import threading
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +30,7 @@ from sidelight.sources.asking import (
     hash_of,
     one_line,
 )
+from sidelight.sources.judging import fulfils
 from sidelight.sources.patterns import pattern_of
 from sidelight.sources.record_files import FileFacts, examine, rows
 from sidelight.sources.record_table import columns_of, table_rows
@@ -104,9 +106,10 @@ class Records:
             found = [r for r in self.entries(ask)[0] if r.id == wanted]
             return Answer([self._found(r, None) for r in found[:PER_ANSWER]])
         kept = self._load(ask)
-        best = kept.collection.search(ask.terms, PER_ANSWER)
-        found_here = [self._found(kept.records[n], kept.digest) for n in best]
-        return Answer(found_here, kept.problems)
+        best = kept.collection.search(ask.terms, len(kept.records))
+        found_here = (self._found(kept.records[n], kept.digest) for n in best)
+        fitting = (one for one in found_here if fulfils(one, ask.filter))
+        return Answer(list(islice(fitting, PER_ANSWER)), kept.problems)
 
     def check(self, ask: Ask) -> None:
         """See `Adapter`."""

@@ -174,6 +174,7 @@ class Round:
             deadline=started + source.timeout_s,
             cancelled=self._cancelled,
             arguments=arguments,
+            filter=question.filter,
         )
         try:
             answer = self._adapters.of(source, question.terms).ask(ask)
