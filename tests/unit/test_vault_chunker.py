@@ -46,6 +46,13 @@ def test_no_part_of_a_long_line_is_over_the_limit_and_none_is_lost(sentence: str
     assert "".join("".join(c.text for c in found).split()) == "".join(long.split())
 
 
+@pytest.mark.parametrize("word", ["[^a]: ", "[^甲]: 注 "])
+def test_footnotes_in_one_line_are_cut_once(word: str) -> None:
+    found = chunks(word * 300)
+    joined = "".join(chunk.text for chunk in found)
+    assert "".join(joined.split()) == "".join((word * 300).split())
+
+
 def test_parts_end_at_sentences_where_they_can() -> None:
     found = chunks(CHINESE * 200)
     assert all(chunk.text.endswith("。") for chunk in found)

@@ -26,6 +26,8 @@ _OPAQUE = frozenset(("Code", "InlineHtml", "InlineMath", "DisplayMath"))
 _INLINE = frozenset(("Link", "Image", "Emphasis", "Strong", "TableHead", "TableRow", "TableCell"))
 
 _FAR = 1 << 62
+_LINE_FEED = 0x0A
+_BLANKS = b" \t"
 
 
 @dataclass(slots=True)
@@ -104,8 +106,11 @@ def _read(text: str, data: bytes) -> Structure:
             start += 1
         nodes.append((name, start, end))
         if start >= root_end:
+            if name == "FootnoteDefinition" and _in_footnote(roots, span["start"], data):
+                roots[-1] = (name, roots[-1][1], _text_end(data, start, end))
+            else:
+                roots.append((name, start, _text_end(data, start, end)))
             root_end = end
-            roots.append((name, start, end))
             if name == "Heading":
                 found.headings[start] = int(tag["Heading"]["level"][1])
         if name == "CodeBlock" or name == "HtmlBlock":
@@ -114,6 +119,23 @@ def _read(text: str, data: bytes) -> Structure:
         elif name == "Table":
             found.tables.append((start, end))
     return found
+
+
+def _in_footnote(roots: list[tuple[str, int, int]], start: int, data: bytes) -> bool:
+    """True for a footnote inside the one before it, which the parser ends where this begins.
+
+    It stands in the other's own line, or is indented as what belongs to that.
+    """
+    if not roots or roots[-1][0] != "FootnoteDefinition":
+        return False
+    return start > 0 and data[start - 1] != _LINE_FEED
+
+
+def _text_end(data: bytes, start: int, end: int) -> int:
+    """Without the indentation of the next block, which the parser may count to this one."""
+    while end - 1 > start and data[end - 1] in _BLANKS:
+        end -= 1
+    return end
 
 
 def _add_link(found: Structure, link: Any, name: str, start: int, end: int) -> None:
