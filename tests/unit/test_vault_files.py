@@ -210,6 +210,22 @@ def test_only_notes_and_canvases_are_parsed() -> None:
         ("Note (Anna (work)'s conflicted copy 2024-01-31) (1).md", "Note.md"),
         ("笔记（张三（家）的冲突副本 2024-01-31）(1).md", "笔记.md"),
         ("筆記 (張三 的衝突複本 2024-01-31).md", "筆記.md"),
+        ("Note (James’ conflicted copy 2024-01-31 (1)).md", "Note.md"),
+        ("Note (conflicted copy 2024-01-31 101500).md", "Note.md"),
+        ("Note (conflicted copy Anna 2024-01-31 101500).md", "Note.md"),
+        ("笔记 (冲突副本 MacBook 202401311015).md", "笔记.md"),
+        ("笔记（张三的冲突文件 2024-01-31 10-15-00）.md", "笔记.md"),
+        ("笔记(冲突副本2024-01-31).md", "笔记.md"),
+        ("Git (how a conflicted copy arises).md", None),
+        ("Git (how a conflicted copy arises 2024-01-31).md", None),
+        ("Git (2024-01-31 on conflicted copy names).md", None),
+        ("Git (conflicted copy cleanup 2024-01-31).md", None),
+        ("Note (Anna's conflicted copy).md", None),
+        ("面试（冲突文件处理办法）.md", None),
+        ("面试（冲突文件处理办法 2024-01-31）.md", None),
+        ("面试（2024-01-31 的冲突文件处理）.md", None),
+        ("笔记 (张三的冲突副本).md", None),
+        ("a-MacBook's conflict.md", None),
         ("Note (Case Conflict).md", None),
         ("Note_conflict-20240131-101500.md", "Note.md"),
         ("Border-conflict.md", None),
@@ -236,6 +252,23 @@ def test_numbered_copy_counts_only_beside_its_original() -> None:
     assert sync_conflict_original("a/笔记 (大小写冲突).md", there.__contains__) == "a/笔记.md"
     assert sync_conflict_original("a/边境 (大小写冲突).md", there.__contains__) is None
     assert sync_conflict_original("a/边境-conflict.md", there.__contains__) is None
+
+
+def test_words_about_conflicts_make_a_copy_only_beside_its_original() -> None:
+    there = {"a/笔记.md", "a/Git.md", "a/MacBook's.md"}
+    found = {
+        "a/笔记（冲突文件处理办法）.md": "a/笔记.md",
+        "a/笔记 (张三的冲突副本).md": "a/笔记.md",
+        "a/Git (Anna's conflicted copy).md": "a/Git.md",
+        "a/Git-MacBook's conflict.md": "a/Git.md",
+        "a/笔记-小王's conflict.md": "a/笔记.md",
+        "a/MacBook's conflict.md": None,
+        "a/Hg-MacBook's conflict.md": None,
+        "a/Hg (how a conflicted copy arises).md": None,
+        "a/面试（冲突文件处理办法）.md": None,
+        "a/Hg (Anna's conflicted copy 2024-01-31).md": "a/Hg.md",
+    }
+    assert {path: sync_conflict_original(path, there.__contains__) for path in found} == found
 
 
 def test_expression_that_would_take_for_ever_does_not(tmp_path: Path) -> None:

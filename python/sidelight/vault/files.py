@@ -264,29 +264,41 @@ def _refusal() -> AccessError:
 
 # ------------------------------------------------------------------ sync conflicts
 
-# A person, a device, a date: may hold a pair of brackets itself ("Anna (work)").
+# A person or a device: may hold a pair of brackets itself ("Anna (work)").
 _WHO = r"(?:[^()（）]|\([^()]*\)|（[^（）]*）)*"
-# Names that sync services give the losing copy, each with the original's stem in `stem`.
+_DAY = r"\d{4}-\d{2}-\d{2}"
+_STAMP = rf"(?:\d{{12}}|{_DAY}[ -]\d{{6}}|{_DAY} \d{{2}}-\d{{2}}-\d{{2}})"  # day and time
+_COPY = r"(?:冲突|衝突)的?(?:副本|複本|文件|檔案)"
+_NUMBER = r"(?: ?\(\d+\))?"
+# Names that only sync services give, each with the original's stem in `stem`. Words about
+# conflicts are ordinary ones too: a day or a time stands where the service writes it.
 _CONFLICTS = tuple(
     re.compile(pattern, re.IGNORECASE)
     for pattern in (
         # Syncthing: name.sync-conflict-20240131-101500-ABCDEFG
         r"(?P<stem>.+)\.sync-conflict-\d{8}-\d{6}(?:-[A-Z0-9]{7})?",
-        # Dropbox: name (Anna's conflicted copy 2024-01-31), Obsidian Sync: name (Conflicted
-        # copy MacBook 202401311015), Nextcloud: name (conflicted copy 2024-01-31 101500)
-        rf"(?P<stem>.+?) \({_WHO}conflicted copy{_WHO}\)(?: ?\(\d+\))?",
+        # Dropbox: name (Anna's conflicted copy 2024-01-31)
+        rf"(?P<stem>.+?) \({_WHO}['’]s? conflicted copy (?:{_DAY}|{_STAMP}){_NUMBER}\){_NUMBER}",
+        # Obsidian Sync: name (Conflicted copy MacBook 202401311015), Nextcloud: name
+        # (conflicted copy 2024-01-31 101500)
+        rf"(?P<stem>.+?) \(conflicted copy (?:{_DAY}|(?:{_WHO} )?{_STAMP})\){_NUMBER}",
         # their Chinese forms
-        rf"(?P<stem>.+?) ?[(（]{_WHO}(?:冲突|衝突)的?(?:副本|複本|文件|檔案){_WHO}[)）](?: ?\(\d+\))?",
+        rf"(?P<stem>.+?) ?[(（]{_WHO}的{_COPY} ?(?:{_DAY}|{_STAMP}){_NUMBER}[)）]{_NUMBER}",
+        rf"(?P<stem>.+?) ?[(（]{_COPY} ?(?:{_DAY}|(?:{_WHO} )?{_STAMP})[)）]{_NUMBER}",
         # older ownCloud: name_conflict-20240131-101500
         r"(?P<stem>.+?)_conflict-\d{8}-\d{6}",
     )
 )
-# Ordinary names too, so they count only beside their original: "name-conflict", Dropbox's
-# "name (Case Conflict)" and its kind, and iCloud's "name 2".
+# Ordinary names too, so they count only beside their original: the words above without a day,
+# "name-conflict", Dropbox's "name (Case Conflict)" and its kind, and iCloud's "name 2".
 _LOOSE = tuple(
     re.compile(pattern, re.IGNORECASE)
     for pattern in (
-        r"(?P<stem>.+?)[ .-](?:[A-Z0-9]+-)?conflict(?:ed)?(?:[ -]copy)?(?:[ -]\d+)?",
+        rf"(?P<stem>.+?) \({_WHO}conflicted copy{_WHO}\){_NUMBER}",
+        rf"(?P<stem>.+?) ?[(（]{_WHO}{_COPY}{_WHO}[)）]{_NUMBER}",
+        # "name-LAPTOP-conflict", "name-MacBook's conflict"; "MacBook's" alone is no name
+        r"(?P<stem>.+?)(?<!['’]s)[ .-](?:[A-Z0-9]+-|[^ .-]+['’]s[ -])?"
+        r"conflict(?:ed)?(?:[ -]copy)?(?:[ -]\d+)?",
         r"(?P<stem>.+?) ?[(（](?:(?:case|unicode encoding|selective sync) conflict|"
         r"(?:大小写|大小寫|选择性同步|選擇性同步|Unicode ?编码|Unicode ?編碼)(?:冲突|衝突))(?: ?\d+)?[)）]",
         r"(?P<stem>.+?) (?:[2-9]|[1-9]\d)",
@@ -300,7 +312,8 @@ def sync_conflict_original(path: str, exists: Callable[[str], bool] | None = Non
     Args:
         path: vault path.
         exists: tells whether a vault path is a file. Names that are ordinary ones too, as
-            iCloud's `Name 2.md`, count only where this says that `Name.md` is there.
+            iCloud's `Name 2.md` or "conflicted copy" without a day, count only where this
+            says that the original is there.
     """
     folder, slash, name = path.rpartition("/")
     stem, dot, extension = name.rpartition(".")
