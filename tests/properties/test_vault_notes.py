@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from dataclasses import replace
 from itertools import pairwise
@@ -47,6 +48,9 @@ FRAGMENTS = (
         "| a | 乙 |",
         "|---|---|",
         "[^1]: note",
+        "[^a]: [^乙]: both",
+        "    [^b]: inner",
+        "\t[^丙]: 脚注",
         "[ref]: x.md",
         "---",
         "***",
@@ -80,6 +84,28 @@ def notes(draw: st.DrawFn) -> bytes:
     return text.encode()
 
 
+# Halves of surrogate pairs and NUL are no text, but JSON writes them as escapes.
+JSON_TEXT = st.one_of(
+    st.text(st.characters(), max_size=40),
+    st.text(st.sampled_from("\ud83d\ude00\udfff\0a甲 [#|]"), max_size=20),
+)
+VALUES = st.one_of(JSON_TEXT, st.none(), st.booleans(), st.integers(), st.floats(), st.lists(TEXT))
+
+
+@st.composite
+def canvases(draw: st.DrawFn) -> bytes:
+    """The bytes of a canvas: nodes with any strings, and with fields that are none."""
+    kinds = st.sampled_from(["text", "file", "link", "group"])
+    node = st.fixed_dictionaries(
+        {"type": st.one_of(kinds, kinds, VALUES)},
+        optional=dict.fromkeys(("id", "text", "file", "subpath", "label"), VALUES),
+    )
+    card = st.fixed_dictionaries({"type": st.just("text"), "id": VALUES, "text": JSON_TEXT})
+    nodes = draw(st.lists(st.one_of(card, node), max_size=5))
+    escaped = json.dumps({"nodes": nodes, "edges": []}, ensure_ascii=True)
+    return escaped.encode()
+
+
 def parsed(data: bytes) -> Note:
     return parse_note("folder/Note.md", data)
 
@@ -94,6 +120,26 @@ def test_parsing_never_fails_and_is_the_same_twice(data: bytes) -> None:
     first, second = parsed(data), parsed(data)
     assert first == second
     assert chunk_note(first) == chunk_note(second)
+
+
+@given(canvases())
+@UNHURRIED
+def test_canvas_of_any_strings_is_read_as_text(data: bytes) -> None:
+    note = parse_note("folder/白板.canvas", data)
+    chunks = chunk_note(note)
+    assert note.problems == ()
+    written = [
+        node["text"]
+        for node in json.loads(data)["nodes"]
+        if node["type"] == "text" and isinstance(node.get("text"), str)
+    ]
+    assert [len(node.text) for node in note.canvas_nodes] == [len(text) for text in written]
+    texts = [node.id + node.text for node in note.canvas_nodes]
+    texts += [link.source_text + link.target + link.subpath for link in note.links]
+    texts += [f"{chunk.node}{chunk.text}" for chunk in chunks]
+    for text in texts:
+        assert "\0" not in text
+        text.encode()  # no half of a pair is left
 
 
 @given(notes())
@@ -285,7 +331,21 @@ YAML_PARTS = st.sampled_from(
             "`",
             ",",
         ),
-        *("é", "，", "🎉", "\u00a0", "\u2028", "\\", "?", "...", "---", "=", "<<"),
+        *(
+            r'"\ud800"',
+            r"\ud83d\ude00",
+            "é",
+            "，",
+            "🎉",
+            "\u00a0",
+            "\u2028",
+            "\\",
+            "?",
+            "...",
+            "---",
+            "=",
+            "<<",
+        ),
     ]
 )
 

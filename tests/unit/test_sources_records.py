@@ -75,6 +75,15 @@ def test_a_csv_with_broken_quoting_loses_no_later_entry(tmp_path: Path) -> None:
     assert place(found(file, "清洁刀盘")[0]) == ("3", 4, 4)
 
 
+@pytest.mark.parametrize("word", ["kettle", "磨豆机"])
+def test_half_a_character_in_json_lines_stands_as_unreadable(tmp_path: Path, word: str) -> None:
+    file = tmp_path / "things.jsonl"
+    half = f"{word} \ud800"
+    file.write_text(json.dumps({"id": half, "title": half, "text": half}) + "\n", "utf-8")
+    (one,) = found(file, word)
+    assert {one.id, one.title, one.text} == {f"{word} \ufffd"}
+
+
 def test_a_quote_inside_a_plain_field_is_text(tmp_path: Path) -> None:
     file = tmp_path / "inches.csv"
     file.write_text('id;title;text\n1;Disk;a 5" disk\n2;Tube;a 3" tube\n', "utf-8")

@@ -334,6 +334,27 @@ def test_lines_that_give_no_event_are_paragraphs() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("text", "blocks"),
+    [
+        ("[^a]: [^b]: x", [("footnoteDefinition", 1, 1)]),
+        ("[^甲]: [^乙]: 注\n\n正文", [("footnoteDefinition", 1, 1), ("paragraph", 3, 3)]),
+        ("[^a]: x\n    [^b]: y", [("footnoteDefinition", 1, 2)]),
+        (
+            "[^甲]: 注\n\n\t[^乙]: 二\n\n\t再\n\n正文",
+            [("footnoteDefinition", 1, 5), ("paragraph", 7, 7)],
+        ),
+        ("[^a]: x\n[^b]: y", [("footnoteDefinition", 1, 1), ("footnoteDefinition", 2, 2)]),
+        ("1. \n [^a]: 注", [("list", 1, 1), ("footnoteDefinition", 2, 2)]),
+        ("- \n\n x", [("list", 1, 1), ("paragraph", 3, 3)]),
+    ],
+)
+def test_footnote_in_a_footnote_is_no_block_of_its_own(
+    text: str, blocks: list[tuple[str, int, int]]
+) -> None:
+    assert kinds(note(text)) == blocks
+
+
 def test_panic_of_the_markdown_parser_leaves_a_note_of_paragraphs(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -348,6 +369,24 @@ def test_panic_of_the_markdown_parser_leaves_a_note_of_paragraphs(
     assert codes(parsed) == ["markdown-unreadable"]
     assert kinds(parsed) == [("yaml", 1, 3), ("paragraph", 4, 4), ("paragraph", 6, 6)]
     assert [link.target for link in parsed.links] == ["b"]
+
+
+@pytest.mark.parametrize(
+    ("written", "value"),
+    [
+        (r'"word \ud800 [[x]]"', "word \ufffd [[x]]"),
+        (r'"标题\udfff 甲"', "标题\ufffd 甲"),
+        (r'"\ud83d\ude00 \\ud800 \\\ud800"', "😀 \\ud800 \\\ufffd"),
+        (r'"\U0000d800\0"', "\ufffd\ufffd"),
+        ('"甲\\ud800\u2028"', "甲\ufffd\u2028"),
+        (r"'\ud800'", r"\ud800"),  # no escape in there
+        (r"甲\\ud800\ud800", r"甲\\ud800\ud800"),
+    ],
+)
+def test_half_a_character_in_a_property_stands_as_unreadable(written: str, value: str) -> None:
+    parsed = note(f'---\na: {written}\n"k\\ud800": 1\ntags: [标签]\n---\n')
+    assert parsed.frontmatter.data == {"a": value, "k\ufffd": 1, "tags": ["标签"]}
+    assert parsed.frontmatter_tags == ("标签",)
 
 
 # ------------------------------------------------------------------------ canvases
@@ -372,6 +411,30 @@ def test_broken_canvas_is_a_note_with_a_problem(text: str) -> None:
     parsed = note(text, "图.canvas")
     assert parsed.canvas_nodes == ()
     assert codes(parsed) == ([] if "null" in text else ["canvas-invalid"])
+
+
+@pytest.mark.parametrize(
+    ("escaped", "read"),
+    [
+        ("canvasword \\ud800 [[x]] b", "canvasword \ufffd [[x]] b"),
+        ("卡片\\udfff [[x]] 甲", "卡片\ufffd [[x]] 甲"),
+        ("\\ud83d\\ude00 \\ude00\\ud83d [[x]]", "😀 \ufffd\ufffd [[x]]"),
+        ("nul \\u0000 [[x]]", "nul \ufffd [[x]]"),
+    ],
+)
+def test_half_a_character_in_a_canvas_stands_as_unreadable(escaped: str, read: str) -> None:
+    text = (
+        f'{{"nodes":[{{"id":"1{escaped}","type":"text","text":"{escaped}"}},'
+        f'{{"id":"2","type":"file","file":"{escaped}","subpath":"#{escaped}"}}]}}'
+    )
+    parsed = note(text, "白板.canvas")
+    assert [(n.id, n.text) for n in parsed.canvas_nodes] == [("1" + read, read)]
+    assert [(k.target, k.subpath) for k in parsed.links] == [("x", ""), (read, "#" + read)]
+
+
+def test_node_without_a_usable_id_has_its_number() -> None:
+    text = '{"nodes":[{"id":[1],"type":"text","text":"a"},{"id":7,"type":"text","text":"乙"}]}'
+    assert [n.id for n in note(text, "a.canvas").canvas_nodes] == ["0", "7"]
 
 
 def test_empty_canvas_is_no_problem() -> None:

@@ -16,6 +16,7 @@ from sidelight.errors import SidelightError
 from sidelight.language.terms import QueryTerm
 from sidelight.query.conditions import Filter
 from sidelight.types import Citation, CitationStatus, Match, PassageKind, Result, SearchRequest
+from sidelight.vault.lines import readable
 
 PER_SOURCE = 5  # results of an outside source in an answer, at most
 PER_ANSWER = 25  # passages an adapter gives at most: some will not pass the floor
@@ -149,7 +150,7 @@ def hash_of(text: str) -> str:
 
 def one_line(value: Any) -> str:
     """A short field of an entry in one line."""
-    return cut(" ".join(str(value).split()), MAX_FIELD_CHARS) if value is not None else ""
+    return cut(" ".join(readable(str(value)).split()), MAX_FIELD_CHARS) if value is not None else ""
 
 
 def whole(text: str, citation_kind: PassageKind = PassageKind.NOTE) -> Citation:

@@ -31,6 +31,7 @@ from sidelight.sources.asking import (
 )
 from sidelight.sources.process import MAX_OUTPUT_BYTES, Ended, run
 from sidelight.sources.records import card_of
+from sidelight.vault.lines import readable
 
 MAX_AT_ONCE = 2  # runs of one program: also the end of a cycle that hides its environment
 TYPING_PAUSE_S = 0.3  # a program is not started for every key
@@ -216,7 +217,7 @@ def _result(line: str) -> Found | None:
         return None
     if not isinstance(value, dict) or not isinstance(value.get("text"), str):
         return None
-    text = cut(value["text"].replace("\0", "").strip())
+    text = cut(readable(value["text"].replace("\0", "")).strip())
     if not text:
         return None
     title, record_id = one_line(value.get("title")), one_line(value.get("id"))

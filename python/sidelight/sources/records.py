@@ -36,6 +36,7 @@ from sidelight.sources.record_files import FileFacts, examine, rows
 from sidelight.sources.record_table import columns_of, table_rows
 from sidelight.sources.scoring import Collection
 from sidelight.types import Citation, CitationStatus, Match, PassageKind
+from sidelight.vault.lines import readable
 
 MAX_KEPT_CHARS = 8_000_000  # of texts kept as terms: about 4 s to cut, 100 MB in memory
 MAX_CANDIDATES = 5_000  # entries of a large file that are looked at closer
@@ -331,12 +332,12 @@ def _text(value: Any) -> str:
     if value is None or isinstance(value, bytes):
         return ""
     if isinstance(value, str):
-        return value.replace("\0", "").strip()
+        return readable(value.replace("\0", "")).strip()
     if isinstance(value, list) and all(isinstance(v, str | int | float) for v in value):
-        return ", ".join(str(v) for v in value)
+        return readable(", ".join(str(v) for v in value))
     if isinstance(value, bool | int | float):
         return str(value)
-    return json.dumps(value, ensure_ascii=False)
+    return readable(json.dumps(value, ensure_ascii=False))
 
 
 def _unreadable(path: Path, error: Exception) -> SourceError:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Mapping
 from pathlib import PurePosixPath
 from typing import Any
 
 from sidelight.types import CanvasNode, Link, LinkKind, Note, NoteKind, Problem
 from sidelight.vault.inline import Stretch, links_in
-from sidelight.vault.lines import REPLACEMENT, decode, split_lines
+from sidelight.vault.lines import decode, readable, split_lines
 from sidelight.vault.wikilinks import is_asset
 
 
@@ -23,13 +24,13 @@ def parse_canvas(path: str, data: bytes) -> Note:
     texts: list[CanvasNode] = []
     links: list[Link] = []
     for number, node in enumerate(nodes):
-        node_id = str(node.get("id", number))
-        if node.get("type") == "text" and isinstance(node.get("text"), str):
-            content = node["text"].replace("\0", REPLACEMENT)
+        node_id = readable(str(node["id"])) if _is_id(node.get("id")) else str(number)
+        content, file = _string(node, "text"), _string(node, "file")
+        if node.get("type") == "text" and content is not None:
             texts.append(CanvasNode(node_id, content))
             links += _text_links(content, node_id)
-        elif node.get("type") == "file" and isinstance(node.get("file"), str):
-            links.append(_file_link(node, node_id))
+        elif node.get("type") == "file" and file is not None:
+            links.append(_file_link(file, _string(node, "subpath") or "", node_id))
     return Note(
         path=path,
         kind=NoteKind.CANVAS,
@@ -56,6 +57,15 @@ def _nodes(text: str) -> tuple[list[dict[str, Any]], Problem | None]:
     return [node for node in nodes if isinstance(node, dict)], None
 
 
+def _string(node: Mapping[str, Any], key: str) -> str | None:
+    value = node.get(key)
+    return readable(value) if isinstance(value, str) else None
+
+
+def _is_id(value: object) -> bool:
+    return isinstance(value, str | int | float)
+
+
 def _error_line(error: Exception) -> int | None:
     return error.lineno if isinstance(error, json.JSONDecodeError) else None
 
@@ -79,10 +89,8 @@ def _text_links(text: str, node_id: str) -> list[Link]:
     ]
 
 
-def _file_link(node: dict[str, Any], node_id: str) -> Link:
-    target = node["file"].strip()
-    subpath = node.get("subpath")
-    subpath = subpath.strip() if isinstance(subpath, str) else ""
+def _file_link(file: str, subpath: str, node_id: str) -> Link:
+    target, subpath = file.strip(), subpath.strip()
     return Link(
         f"![[{target}{subpath}]]",
         target,

@@ -7,10 +7,12 @@ Knows nothing of Markdown.
 from __future__ import annotations
 
 import codecs
+import re
 
 from sidelight.types import Problem
 
 REPLACEMENT = "\ufffd"  # for what cannot be read
+_NO_TEXT = re.compile("[\0\ud800-\udfff]")
 
 
 def decode(data: bytes) -> tuple[str, tuple[Problem, ...]]:
@@ -38,6 +40,15 @@ def decode(data: bytes) -> tuple[str, tuple[Problem, ...]]:
         problems.append(Problem("bytes-nul", message, line))
         text = text.replace("\0", REPLACEMENT)
     return text, tuple(problems)
+
+
+def readable(text: str) -> str:
+    """Text that stood in escapes of JSON or YAML, as `decode` gives it.
+
+    Escapes can write what no file can: lone surrogates, which no encoder takes. Each of them,
+    and NUL, becomes U+FFFD; no column moves.
+    """
+    return _NO_TEXT.sub(REPLACEMENT, text)
 
 
 def _undecodable(data: bytes, text: str) -> str:

@@ -16,6 +16,8 @@ from typing import Any
 import yaml
 from yaml._yaml import CParser
 
+from sidelight.vault.lines import readable
+
 # More values than this come only from aliases that multiply (a "YAML bomb").
 MAX_VALUES = 20_000
 MAX_DEPTH = 60
@@ -33,6 +35,9 @@ _NAN = frozenset((".nan", ".NaN", ".NAN"))
 _MAX_DIGITS = 300  # longer integers are identifiers, not numbers
 # libyaml ends lines at these too; YAML 1.2 and Obsidian do not.
 _FOREIGN_BREAKS = "\x85\u2028\u2029"
+# Half a surrogate pair as an escape, two of which are an emoji in JSON: libyaml refuses it.
+_HALF = r"(?:u|U0000)([dD][89a-fA-F][0-9a-fA-F]{2})"
+_ESCAPED_HALF = re.compile(rf"(?<!\\)((?:\\\\)*)\\(?={_HALF})")
 
 
 class InvalidYamlError(Exception):
@@ -58,7 +63,7 @@ def read_block(lines: Sequence[str]) -> YamlBlock:
     Raises:
         InvalidYamlError: it is not YAML, not a mapping, or has a key twice.
     """
-    text, back = _without_foreign_breaks("\n".join(lines) + "\n")
+    text, back, half = _with_stand_ins("\n".join(lines) + "\n")
     try:
         root = _Composer(text).get_single_node()
     except yaml.YAMLError as error:
@@ -70,7 +75,7 @@ def read_block(lines: Sequence[str]) -> YamlBlock:
         return YamlBlock()
     if not isinstance(root, yaml.MappingNode):
         raise InvalidYamlError("The block is not a list of properties.", 0)
-    maker = _Maker(back)
+    maker = _Maker(back, half)
     data = maker.mapping(root, 0)
     return YamlBlock(data, _spans(root, lines), maker.bracketed)
 
@@ -90,8 +95,9 @@ class _Composer(CParser):
 class _Maker:
     """Makes values from nodes, counting them so that aliases cannot multiply for ever."""
 
-    def __init__(self, back: Mapping[int, str]) -> None:
+    def __init__(self, back: Mapping[int, str], half: re.Pattern[str] | None) -> None:
         self._back = back
+        self._half = half
         self._made = 0
         self.bracketed: list[tuple[str, int]] = []
 
@@ -120,7 +126,7 @@ class _Maker:
         return str(self.value(node, depth + 1))
 
     def scalar(self, node: Any) -> Any:
-        text = self._text(node) if self._back else node.value
+        text = self._text(node) if self._back or node.style == '"' else node.value
         tag = node.tag
         if tag.__class__ is str:  # written in the note: "!!str 12"
             return core_value(text) if tag in _CORE_TAGS else text
@@ -130,8 +136,12 @@ class _Maker:
             self.bracketed.append((text, _line(node)))
         return text
 
-    def _text(self, node: yaml.Node) -> str:
+    def _text(self, node: Any) -> str:
         text: str = node.value
+        if node.style == '"':  # the only kind with escapes
+            if self._half is not None:
+                text = _with_halves(text, self._half)
+            text = readable(text)
         return text.translate(self._back) if self._back else text
 
 
@@ -171,13 +181,32 @@ def _spans(root: yaml.MappingNode, lines: Sequence[str]) -> list[tuple[int, int]
     return spans
 
 
-def _without_foreign_breaks(text: str) -> tuple[str, dict[int, str]]:
-    if text.isascii() or not any(char in text for char in _FOREIGN_BREAKS):
-        return text, {}
+def _with_stand_ins(text: str) -> tuple[str, dict[int, str], re.Pattern[str] | None]:
+    """Puts unused characters where libyaml stumbles.
+
+    Returns:
+        The text, what each stand-in stands for, and how an escaped half of a pair looks now.
+    """
+    breaks = [char for char in _FOREIGN_BREAKS if char in text]
+    escapes = "\\" in text and _ESCAPED_HALF.search(text) is not None
+    if not breaks and not escapes:
+        return text, {}, None
     unused = (chr(code) for code in range(0xE000, 0xF8FF) if chr(code) not in text)
-    there = dict(zip(_FOREIGN_BREAKS, unused, strict=False))
+    there = dict(zip([*breaks, "\\"] if escapes else breaks, unused, strict=False))
+    backslash = there.pop("\\", None)
+    text = text.translate({ord(char): stand_in for char, stand_in in there.items()})
     back = {ord(stand_in): char for char, stand_in in there.items()}
-    return text.translate({ord(char): stand_in for char, stand_in in there.items()}), back
+    if backslash is None:
+        return text, back, None
+    back[ord(backslash)] = "\\"
+    text = _ESCAPED_HALF.sub(lambda found: found[1] + backslash, text)
+    return text, back, re.compile(backslash + _HALF)
+
+
+def _with_halves(text: str, half: re.Pattern[str]) -> str:
+    """Two halves of a pair in a row are one character; one alone is U+FFFD."""
+    text = half.sub(lambda found: chr(int(found[1], 16)), text)
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
 def _line(node: yaml.Node) -> int:
