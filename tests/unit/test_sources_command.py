@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 import time
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -105,6 +108,44 @@ def test_a_command_that_forks_and_hangs_goes_with_all_its_children(
     assert started.exists(), "the program had no time to fork: the test proves nothing"
     assert time.monotonic() - begun < 10
     assert marked(word) == []
+
+
+def test_what_a_killed_daemon_had_running_is_ended(tmp_path: Path) -> None:
+    child = "[sys.executable, '-c', 'import time; time.sleep(99)']"
+    body = f"subprocess.Popen({child}, start_new_session=True)\n"
+    line = program(tmp_path, f"{body}open({str(tmp_path / '壶')!r}, 'w').close()\ntime.sleep(99)")
+    asking = (
+        "import sys\nfrom sidelight.sources.process import run\n"
+        "run(sys.argv[1:], b'', {'OF_THE_KILLED': '1'}, 99.0, lambda: False)\n"
+    )
+    daemon = subprocess.Popen([sys.executable, "-c", asking, *line])
+    assert within(20.0, (tmp_path / "壶").exists)
+    running = [p for p in psutil.process_iter() if has_variable(p, "OF_THE_KILLED")]
+    assert len(running) == 2
+    daemon.kill()
+    daemon.wait()
+    assert within(20.0, lambda: not any(alive(p) for p in running))
+
+
+def within(seconds: float, holds: Callable[[], bool]) -> bool:
+    until = time.monotonic() + seconds
+    while not holds() and time.monotonic() < until:
+        time.sleep(0.02)
+    return holds()
+
+
+def has_variable(process: psutil.Process, name: str) -> bool:
+    try:
+        return name in process.environ()
+    except psutil.Error:
+        return False
+
+
+def alive(process: psutil.Process) -> bool:
+    try:
+        return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False
 
 
 def test_a_child_that_holds_the_output_open_is_not_waited_for(tmp_path: Path) -> None:

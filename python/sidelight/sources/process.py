@@ -2,7 +2,8 @@
 
 No shell. Output is UTF-8 or replaced; standard error is drained and only its end kept. At the
 time limit the program goes with everything it started: its process group on POSIX, its tree
-elsewhere, and whatever carries this run's mark in its environment.
+elsewhere, and whatever carries this run's mark in its environment. Should this process be
+killed itself, a small companion ends what it had running.
 """
 
 from __future__ import annotations
@@ -65,7 +66,8 @@ def run(
     Raises:
         OSError: it cannot be started.
     """
-    mark = secrets.token_hex(16)
+    _COMPANION.start()
+    mark = f"{_COMPANION.marks}{secrets.token_hex(8)}"
     process = subprocess.Popen(
         list(command),
         stdin=subprocess.PIPE,
@@ -156,6 +158,43 @@ def _give(pipe: IO[bytes], given: bytes) -> None:
     with contextlib.suppress(OSError, ValueError):  # it does not read what it is given
         pipe.write(given)
         pipe.close()
+
+
+class _Companion:
+    """Outlives this process by a moment: ends every run of ours once our end of its pipe closes."""
+
+    _PROGRAM = """
+import psutil, sys
+variable, marks = sys.argv[1:]
+sys.stdin.buffer.read()
+for process in psutil.process_iter():
+    try:
+        if process.environ().get(variable, "").startswith(marks):
+            process.kill()
+    except (psutil.Error, OSError):
+        pass
+"""
+
+    def __init__(self) -> None:
+        self.marks = secrets.token_hex(8)  # begins the mark of every run of this process
+        self._lock = threading.Lock()
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> None:
+        """Once; and again if somebody has ended it."""
+        with self._lock:
+            if self._process is not None and self._process.poll() is None:
+                return
+            self._process = subprocess.Popen(
+                [sys.executable, "-c", self._PROGRAM, MARK, self.marks],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                **_own_group(),
+            )
+
+
+_COMPANION = _Companion()
 
 
 # --------------------------------------------------------------------------- platforms
