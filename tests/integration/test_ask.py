@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import threading
 import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -236,6 +237,59 @@ def test_a_slow_endpoint_ends_at_the_limit(vault: Any) -> None:
     assert time.monotonic() - started < 20
 
 
+DRIPS = [
+    ("text/event-stream", b"x"),
+    ("text/event-stream", b": still here\n\n"),
+    ("text/event-stream", b'data: {"choices": [{"delta": {"content": ""}}]}\n\n'),
+    ("application/json", b" "),
+]
+
+
+@pytest.mark.parametrize(("media", "drip"), DRIPS)
+def test_an_endpoint_that_sends_without_end_ends_at_the_limit(
+    vault: Any, media: str, drip: bytes
+) -> None:
+    started = time.monotonic()
+    state, _ = ask(vault, "窑炉 釉烧升温", lambda n, s, u: ("drip", media, drip), seconds=2.0)
+    assert state.status == "failed"
+    assert "in time" in state.reasons[-1]["message"]
+    assert time.monotonic() - started < 20
+
+
+def test_a_question_is_given_up_while_the_model_is_silent(vault: Any) -> None:
+    asked = threading.Event()
+
+    def script(n: int, system: str, user: str) -> Any:
+        asked.set()
+        return ("hang",)
+
+    started = time.monotonic()
+    limits = Limits(seconds=50)
+    with ScriptedModel(script) as model, pytest.raises(CancelledError):
+        answer("kiln lit", vault, Endpoint(model.url, "x"), limits, cancelled=asked.is_set)
+    assert asked.is_set()
+    assert time.monotonic() - started < 30
+
+
+@pytest.mark.parametrize(
+    ("question", "says"), [("When is the kiln lit?", "Fridays"), ("窑炉 釉烧升温", "升温三小时")]
+)
+def test_thoughts_are_neither_plan_nor_answer(vault: Any, question: str, says: str) -> None:
+    def script(n: int, system: str, user: str) -> str:
+        thought = "<think>\nPerhaps {this}? 想一想。 [1].\n</think>\n\n"
+        return thought + (ENOUGH if "decide whether" in system else f"{says} [1].")
+
+    state, _ = ask(vault, question, script)
+    assert state.known == "all"
+    assert [s.text for s in state.sentences] == [f"{says}."]
+
+
+def test_thoughts_without_end_are_no_answer(vault: Any) -> None:
+    state, _ = ask(vault, "kiln lit", judged("<think>I wonder"))
+    assert (state.status, state.sentences) == ("failed", [])
+    assert "thinking" in state.reasons[-1]["message"]
+
+
 def test_a_model_that_repeats_itself_is_stopped(vault: Any) -> None:
     state, _ = ask(vault, "kiln lit", judged("The kiln is lit on Fridays [1]. " * 500))
     assert state.stopped == "The model began to repeat itself."
@@ -287,6 +341,9 @@ def test_the_command_answers_with_places(places: tuple[Path, Path]) -> None:
         as_json = CliRunner().invoke(commands, [*arguments, "--endpoint", model.url, "--json"])
         assert json.loads(as_json.stdout)["status"] == "ok"
         assert model.bodies[0]["model"] == "m"
+    down = CliRunner().invoke(commands, [*arguments, "--endpoint", "http://127.0.0.1:9/v1"])
+    assert (down.exit_code, down.stdout) == (1, "")
+    assert "sidelight: The model at 127.0.0.1:9 cannot be reached" in down.stderr
     off = CliRunner().invoke(commands, arguments)
     assert isinstance(off.exception, UsageError)
     assert off.exception.code == "ASK_OFF"

@@ -43,3 +43,18 @@ def test_sentences_are_the_same_however_the_stream_is_cut(
 def test_figures_of_the_question_need_no_evidence() -> None:
     assert checked("In 1999 it was lit [1].", 5, "What was in 1999?")[0].supported
     assert not checked("In 1999 it was lit [1].", 5)[0].supported
+
+
+@pytest.mark.parametrize(
+    ("text", "supported"),
+    [
+        ("Lit at 7:30 [1].", True),
+        ("Lit at 30 degrees [1].", True),  # the minutes stand there on their own
+        ("It takes 2 hours [1].", False),  # only in 27
+        ("Hold 260 degrees [2].", False),  # only in 1,260
+        ("保温 1260 度[2]。", True),
+        ("保温 60 度[2]。", False),
+    ],
+)
+def test_a_figure_inside_another_figure_is_not_stated(text: str, supported: bool) -> None:
+    assert [s.supported for s in checked(text, 7)] == [supported]

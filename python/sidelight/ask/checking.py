@@ -17,6 +17,7 @@ _END = re.compile(
     r"(?:[.!?](?=\s|$|[\[【])|[。！？]|\n)+(?:\s*[\[【](?:\s*\d+\s*[,，、;]?)+[\]】])*[”」\"]?"
 )
 _FACT = re.compile(r"\d[\d.,:/%-]*\d|\d+|[A-Za-z][\w./-]*[_\d][\w./-]*")
+_ITEM = re.compile(r"^\d{1,3}[.)、](?!\d)")  # the number of an item in a list
 _WORDS = re.compile(r"\w")
 _REPEATS = 3  # of one sentence until the model is taken to run in a circle
 
@@ -34,7 +35,7 @@ class Sentences:
 
     def __init__(self, pieces: Mapping[int, str], question: str) -> None:
         self._pieces = pieces
-        self._question = _squeezed(question)
+        self._question = _folded(question)
         self._waiting = ""
         self._seen: dict[str, int] = {}
         self.looping = False
@@ -74,9 +75,9 @@ class Sentences:
         yield Sentence(text, known, bool(known) and self._stands(text, known), removed)
 
     def _stands(self, text: str, cited: tuple[int, ...]) -> bool:
-        held = "\n".join(_squeezed(self._pieces[n]) for n in cited)
-        facts = (_squeezed(fact) for fact in _FACT.findall(text))
-        return all(fact in held or fact in self._question for fact in facts)
+        held = "\n".join(_folded(self._pieces[n]) for n in cited)
+        said = f"{held}\n{self._question}"
+        return all(_states(said, _folded(fact)) for fact in _FACT.findall(_ITEM.sub("", text)))
 
 
 def _end(text: str) -> re.Match[str] | None:
@@ -93,5 +94,11 @@ def _may_cite(rest: str) -> bool:
     return re.fullmatch(r"\s*[\[【]?[\d\s,，、;]*", rest) is not None
 
 
-def _squeezed(text: str) -> str:
-    return re.sub(r"[\s,]+", "", text).casefold()
+def _states(text: str, fact: str) -> bool:
+    """Whether a fact stands there on its own: 30 is not in 1300, nor 5 in 0.5; 3 is in 03."""
+    whole = rf"(?<![\d.])0*{re.escape(fact)}(?!\d|\.\d)"
+    return re.search(whole, text) is not None
+
+
+def _folded(text: str) -> str:
+    return re.sub(r"(?<=\d)[,\u2009\u202f ](?=\d{3}(?!\d))", "", text).casefold()

@@ -2,15 +2,18 @@
 
 The only module that knows an HTTP client. No redirect is followed and no proxy of the environment
 is used: text goes to the named host or it does not go. The key is read from an environment
-variable when it is needed and kept nowhere.
+variable when it is needed and kept nowhere. A call ends at its deadline, whatever is being sent.
 """
 
 from __future__ import annotations
 
+import contextlib
 import http.client
 import json
 import os
+import socket
 import ssl
+import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -22,6 +25,7 @@ from sidelight.errors import CancelledError, SidelightError, UsageError
 Message = dict[str, str]
 
 CONNECT_S = 10.0
+_LOOK_S = 0.1  # between two looks at the clock and at whether the question was cancelled
 _MOST_LINE = 1_000_000  # bytes of one line of a stream
 _MOST_RUBBISH = 50  # lines that are no events, in a row, before a stream is given up
 _SHOWN = 200  # characters of an endpoint's own message
@@ -89,7 +93,7 @@ class Endpoint:
             messages: with `role` and `content`.
             max_tokens: of the answer.
             deadline: in `time.monotonic()` seconds.
-            cancelled: asked between pieces.
+            cancelled: asked ten times a second, from another thread.
             usage: told the tokens of prompt and answer, where the endpoint counts them.
 
         Raises:
@@ -103,9 +107,9 @@ class Endpoint:
         }  # fmt: skip
         connection = self._connection(deadline)
         try:
-            yield from _events(
-                self._sent(connection, body, deadline), connection, deadline, cancelled, usage
-            )
+            connection.connect()
+            with _Watch(connection.sock, deadline, cancelled) as watch:
+                yield from _events(self._sent(connection, body, deadline), watch, usage)
         except TimeoutError as error:
             raise EndpointError(
                 f"The model at {self.place} did not answer in time.",
@@ -142,19 +146,47 @@ class Endpoint:
             headers["Authorization"] = f"Bearer {key}"
         path = urlsplit(self.url).path.rstrip("/") + "/chat/completions"
         text = json.dumps(body, ensure_ascii=False).encode("utf-8", "replace")
-        connection.connect()
         if connection.sock is not None:  # a model may think long before its first word
             connection.sock.settimeout(_left(deadline))
         connection.request("POST", path, text, headers)
         return connection.getresponse()
 
 
+class _Watch:
+    """Hangs up a call that is late or cancelled.
+
+    A read that waits sees neither, and one byte in a while keeps it waiting for ever.
+    """
+
+    def __init__(self, line: socket.socket, deadline: float, cancelled: Callable[[], bool]) -> None:
+        self._line, self._deadline, self._cancelled = line, deadline, cancelled
+        self._done = threading.Event()
+        self.ended: Exception | None = None
+        """Why it hung up."""
+
+    def __enter__(self) -> _Watch:
+        threading.Thread(target=self._look, daemon=True, name="endpoint-watch").start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        self._done.set()
+        if self.ended is not None and kind is not GeneratorExit:
+            raise self.ended  # in place of whatever the hanging up looked like
+
+    def _look(self) -> None:
+        while not self._done.wait(_LOOK_S):
+            if self._cancelled():
+                self.ended = CancelledError("The question was cancelled.")
+            elif time.monotonic() > self._deadline:
+                self.ended = TimeoutError()
+            if self.ended is not None:
+                with contextlib.suppress(OSError):  # it is closed already
+                    socket.socket.shutdown(self._line, socket.SHUT_RDWR)  # also below TLS
+                return
+
+
 def _events(
-    answer: http.client.HTTPResponse,
-    connection: http.client.HTTPConnection,
-    deadline: float,
-    cancelled: Callable[[], bool],
-    usage: Callable[[int], None],
+    answer: http.client.HTTPResponse, watch: _Watch, usage: Callable[[int], None]
 ) -> Iterator[str]:
     if answer.status != 200:
         raise _refused(answer)
@@ -162,11 +194,7 @@ def _events(
         yield _whole(answer, usage)
         return
     rubbish, seen = 0, False
-    while True:
-        if cancelled():
-            raise CancelledError("The question was cancelled.")
-        if connection.sock is not None:
-            connection.sock.settimeout(_left(deadline))
+    while watch.ended is None:
         line = answer.readline(_MOST_LINE)
         if not line:
             break

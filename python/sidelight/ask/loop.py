@@ -20,6 +20,7 @@ from sidelight.ask.endpoint import Endpoint, EndpointError, Message
 from sidelight.ask.evidence import Evidence
 from sidelight.ask.state import Limits, State, Step
 from sidelight.ask.steps import Plan, Vault, carry_out, read_plan
+from sidelight.ask.thoughts import spoken
 from sidelight.errors import CancelledError
 from sidelight.models.tokens import estimate
 from sidelight.query.compound import parts_of
@@ -27,6 +28,7 @@ from sidelight.query.subqueries import UNCOVERED
 
 _PLAN_TOKENS = 400  # of a judgement
 _LEAST_SECONDS = 1.0  # with less left no further round is begun
+_SILENT = "The model gave no answer. Name another one, or turn its thinking off."
 _EVERY_S = 0.1  # between two reports of a streamed answer
 
 
@@ -122,7 +124,7 @@ class _Answering:
         if not self._affords(messages, _PLAN_TOKENS):
             return False
         self._tell("judging")
-        plan = read_plan("".join(self._stream(messages, _PLAN_TOKENS)))
+        plan = read_plan("".join(spoken(self._stream(messages, _PLAN_TOKENS))))
         if plan is None:  # it ignores the form: what was found must do
             return False
         self.state.known, self.state.missing = plan.known, plan.missing
@@ -153,7 +155,7 @@ class _Answering:
         texts = {piece["number"]: piece["text"] for piece in self._evidence.shown()}
         sentences = Sentences(texts, self.state.question)
         told = 0.0
-        for words in self._stream(messages, self._limits.answer_tokens):
+        for words in spoken(self._stream(messages, self._limits.answer_tokens)):
             self.state.sentences += sentences.feed(words)
             if sentences.looping:
                 self.state.stopped = "The model began to repeat itself."
@@ -163,7 +165,7 @@ class _Answering:
                 self._tell("answering")
         self.state.sentences += sentences.rest()
         if not self.state.sentences:
-            self.state.reasons.append({"kind": "empty", "message": "The model gave no answer."})
+            self.state.reasons.append({"kind": "empty", "message": _SILENT})
 
     # ------------------------------------------------------------------ limits
 

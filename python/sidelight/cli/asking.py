@@ -46,6 +46,8 @@ def run(
         print(show.as_json(ask_json(state)))
     else:
         printing.end(state)
+    if state.status == "failed":
+        print(f"sidelight: {failure(state)}", file=sys.stderr)
     return 1 if state.status == "failed" else 0
 
 
@@ -65,6 +67,13 @@ def measure(vault: Path, data_dir: Path | None, topics: Sequence[Topic]) -> dict
             )
     finally:
         asker.close()
+
+
+def failure(state: State) -> str:
+    """Why there is no answer, in one line."""
+    if state.reasons:
+        return state.reasons[-1]["message"]
+    return f"{state.stopped} Raise ask_tokens or ask_seconds in the settings."
 
 
 class _Printing:
@@ -87,9 +96,8 @@ class _Printing:
 
     def end(self, state: State) -> None:
         """Evidence that was cited, and the cost."""
-        if state.status != "ok":
-            head = "No evidence in this vault." if state.status == "no_evidence" else "No answer."
-            print(head)
+        if state.status == "no_evidence":
+            print("No evidence in this vault.")
             for reason in state.reasons:
                 print(f"  - {reason['message']}")
         cited = {n for sentence in state.sentences for n in sentence.citations}
@@ -102,7 +110,7 @@ class _Printing:
             print(f"{_UNSUPPORTED} marks what the cited lines do not bear out.")
         if state.missing:
             print(f"Not found: {state.missing}")
-        if state.stopped:
+        if state.stopped and state.status != "failed":
             print(state.stopped)
         spent = state.spent
         print(
