@@ -156,6 +156,9 @@ NONSENSE: list[tuple[str, dict[str, Any], str]] = [
     ("search", {}, "USAGE"),
     ("search", {"query": 7}, "USAGE"),
     ("search", {"query": ""}, "USAGE"),
+    ("search", {"query": None}, "USAGE"),
+    ("search", {"query": "kiln", "after": "yesterday"}, "USAGE"),
+    ("pack", {"query": "窑炉", "before": "2025-13-45"}, "USAGE"),
     ("search", {"query": "kiln", "colour": "red"}, "USAGE"),
     ("search", {"query": "kiln", "mode": "psychic"}, "USAGE"),
     ("search", {"query": "kiln", "sub_queries": ["x"] * 9}, "USAGE"),
@@ -177,6 +180,10 @@ async def test_nonsense_is_refused_with_a_reason_and_the_server_goes_on(world: W
             assert failed, (tool, arguments)
             assert answer["code"] == code, (tool, arguments, answer)
             assert answer["message"]
+        wrong, _ = await call(session, "grep", pattern="x", limit=201)
+        assert "maximum 200" in wrong["remedy"]
+        past, failed = await call(session, "read_note", id="窑炉.md", start_line=2**31 - 1)
+        assert (failed, past["lines"], past["of"]) == (False, "", 7)
         state, failed = await call(session, "status")
         assert (failed, state["notes"]) == (False, 4)
 

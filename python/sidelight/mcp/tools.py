@@ -13,6 +13,7 @@ from typing import Any
 
 from sidelight.bridge.asking import Asker
 from sidelight.errors import SidelightError, UsageError
+from sidelight.query.conditions import read_day
 from sidelight.vault.markdown import parse_note
 from sidelight.vault.summary import summarise
 
@@ -21,6 +22,7 @@ Answer = dict[str, Any]
 _PASSAGE_CHARS = 400  # of a passage in a search answer; `read_note` gives the rest
 _NOTE_LINES = 150  # of one `read_note`
 _NOTE_CHARS = 12_000
+_LAST = 2**31 - 1  # line that can be asked for
 _LINE_CHARS = 300  # of a line that grep found
 _SUMMARY_LINES = 200  # of a note that its summary is made from
 
@@ -43,6 +45,7 @@ class Parameter:
     choices: tuple[str, ...] = ()
     least: int | None = None
     most: int | None = None
+    day: bool = False  # a string that names a day, a month or a year
 
     def schema(self) -> dict[str, Any]:
         """Its JSON Schema."""
@@ -74,9 +77,17 @@ class Parameter:
             size = value if self.type == "integer" else len(value)
             low, high = self.least, self.most
             right = (low is None or size >= low) and (high is None or size <= high)
-        if not right or (self.choices and value not in self.choices):
-            raise UsageError(f"'{self.name}' is not right: {self.description}")
+        right = right and (not self.choices or value in self.choices)
+        if not right or (self.day and read_day(value) is None):
+            raise UsageError(f"'{self.name}' is not right: {self.description}", self._takes())
         return value
+
+    def _takes(self) -> str:
+        """What is right, for one who gave something else."""
+        rules = self.schema()
+        del rules["description"]
+        said = ", ".join(f"{k} {v}" for k, v in rules.items() if k not in ("type", "items"))
+        return f"Give {rules['type']}{' of strings' * ('items' in rules)}{said and ': '}{said}."
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +124,7 @@ class Tool:
             if name not in known:
                 raise UsageError(f"'{self.name}' takes no '{name}', only {', '.join(known)}.")
         for parameter in self.parameters:
-            if parameter.required and parameter.name not in arguments:
+            if parameter.required and arguments.get(parameter.name) is None:
                 raise UsageError(f"'{self.name}' needs '{parameter.name}'.")
         return {n: known[n].checked(v) for n, v in arguments.items() if v is not None}
 
@@ -127,6 +138,7 @@ def search(asker: Asker, arguments: dict[str, Any]) -> Answer:
         "limit": min(100, 3 * most),
         "queries": arguments.get("sub_queries", []),
         "filters": _filters(arguments),
+        "sources": [],  # the other tools read the vault alone
     }
     found = asker.ask("query/search", params)
     notes: dict[str, Answer] = {}
@@ -144,7 +156,7 @@ def search(asker: Asker, arguments: dict[str, Any]) -> Answer:
 def read_note(asker: Asker, arguments: dict[str, Any]) -> Answer:
     """Lines of a note as they are on disk now."""
     start = arguments.get("start_line", 1)
-    end = min(arguments.get("end_line", start + _NOTE_LINES - 1), start + _NOTE_LINES - 1)
+    end = min(arguments.get("end_line", _LAST), start + _NOTE_LINES - 1, _LAST)
     if end < start:
         raise UsageError("'end_line' comes before 'start_line'.")
     params = {"path": arguments["id"], "start_line": start, "end_line": end}
@@ -164,6 +176,10 @@ def read_note(asker: Asker, arguments: dict[str, Any]) -> Answer:
         "of": read["line_count"],
         "text": "\n".join(shown),
     }
+    if any(len(line) > _NOTE_CHARS for line in lines[: len(shown)]):
+        answer["cut"] = (
+            f"Of a longer line the first {_NOTE_CHARS} characters; `grep` finds the rest."
+        )
     if last < read["line_count"]:
         answer["more"] = f"read_note with start_line={last + 1}"
     return answer
@@ -272,7 +288,7 @@ def _summary(asker: Asker, path: str) -> str:
     try:
         text = str(asker.ask("note/read", params)["text"])
     except SidelightError:
-        return ""  # an attachment, or a note of another source: found by its name
+        return ""  # an attachment: found by its name
     return summarise(parse_note(path, text.encode("utf-8", "replace")))
 
 
@@ -322,8 +338,17 @@ _NARROW = (
         "path", "string", "Only notes in this folder, for example Projects/.", least=1, most=1_000
     ),
     Parameter("tag", "string", "Only notes with this tag, for example #ops.", least=1, most=200),
-    Parameter("after", "string", "Only notes of this day or later, 2025-01-31.", least=8, most=10),
-    Parameter("before", "string", "Only notes before this day, 2025-01-31.", least=8, most=10),
+    Parameter(
+        "after",
+        "string",
+        "Only notes of this day or later, 2025-01-31.",
+        least=4,
+        most=10,
+        day=True,
+    ),
+    Parameter(
+        "before", "string", "Only notes before this day, 2025-01-31.", least=4, most=10, day=True
+    ),
 )
 
 TOOLS: tuple[Tool, ...] = (
@@ -341,8 +366,8 @@ TOOLS: tuple[Tool, ...] = (
         "read_note",
         "Read lines of one note as they are on disk. Use it after `search`, `grep` or `neighbors` "
         "to see what stands around a passage, not to find something. At most 150 lines at a time.",
-        (_NOTE_ID, Parameter("start_line", "integer", "First line, from 1.", least=1, most=2**31 - 1),
-         Parameter("end_line", "integer", "Last line, included.", least=1, most=2**31 - 1)),
+        (_NOTE_ID, Parameter("start_line", "integer", "First line, from 1.", least=1, most=_LAST),
+         Parameter("end_line", "integer", "Last line, included.", least=1, most=_LAST)),
         read_note,
     ),
     Tool(
