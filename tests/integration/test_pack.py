@@ -189,3 +189,46 @@ def test_the_command_prints_the_context_and_remarks_apart(engine: Engine, vault:
     everything = run(commands, ["pack", str(vault), "--all", "--data-dir", data])
     assert "Three." in everything.stdout
     assert run(commands, ["pack", str(vault), "--data-dir", data]).exit_code == 2
+
+
+BEST = {
+    "Raku.md": "# Raku\n\nRaku ware raku ware.\n" + "Raku ware is smoked in sawdust for an hour.\n" * 12,
+    "Tag.md": "# Tag\n\nraku\n",
+    "乐烧.md": "# 乐烧\n\n乐烧乐烧。\n" + "乐烧出窑以后放进木屑里熏一个小时。\n" * 12,
+    "签.md": "# 签\n\n乐烧\n",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("query", "path"), [("raku ware", "Raku.md"), ("乐烧 木屑", "乐烧.md")])
+def test_a_best_passage_that_is_too_long_is_cut_before_a_weak_one_takes_its_place(
+    tmp_path: Path, query: str, path: str
+) -> None:
+    vault = tmp_path / "vault"
+    vault.mkdir()
+    for name, text in BEST.items():
+        (vault / name).write_text(text, "utf-8")
+    settings = Settings(gate_strictness="off")
+    opened = Engine.open(
+        vault, data_dir=tmp_path / "data", lexical_only=True, settings=settings
+    )  # fmt: skip
+    opened.sync(lexical_only=True)
+    try:
+        whole = pack(opened, query, budget=4_000)
+        assert whole.pieces[0].path == path
+        small = pack(opened, query, budget=70)
+    finally:
+        opened.close()
+    assert (small.pieces[0].path, small.pieces[0].scope) == (path, "part")
+    assert estimate(small.text) == small.tokens <= 70
+
+
+@pytest.mark.parametrize("part", ["quantum chromodynamics lattice", "量子色动力学 格点"])
+def test_the_command_names_a_part_without_evidence(vault: Path, tmp_path: Path, part: str) -> None:
+    data = tmp_path / "data"
+    index = ["index", str(vault), "--data-dir", str(data), "--lexical-only"]
+    assert CliRunner().invoke(commands, index).exit_code == 0
+    asked = ["pack", str(vault), "kiln yard 窑炉 升温", "--mode", "coverage", "--sub-query", part]
+    done = CliRunner().invoke(commands, [*asked, "--data-dir", str(data), "--tokenizer", "bytes"])
+    assert done.exit_code == 0, done.output
+    assert f"(Nothing in the vault answers: {part})" in done.stderr
+    assert "Nothing in the vault" not in done.stdout

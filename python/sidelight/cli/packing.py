@@ -25,7 +25,8 @@ def context(vault: Path, data_dir: Path | None, params: dict[str, Any], as_json:
         return show.as_json(answer)
     if answer["status"] == "no_evidence":
         return show.result(answer)
-    print(remark(answer), file=sys.stderr)
+    for line in (remark(answer), *show.remarks(answer)):
+        print(line, file=sys.stderr)
     return str(answer["text"])
 
 

@@ -39,6 +39,12 @@ def result(answer: dict[str, Any], colour: bool = False) -> str:
     return "\n".join(lines).lstrip("\n")
 
 
+def remarks(answer: dict[str, Any]) -> list[str]:
+    """What a reader of an answer must know beside it: what took no part, and what is missing."""
+    degraded = [f"! {_degraded(one)}" for one in answer["degraded"]]
+    return degraded + [f"({reason['message']})" for reason in answer["reasons"]]
+
+
 def _passage(one: dict[str, Any], colour: bool) -> list[str]:
     headings = " > ".join(one["heading_path"])
     name = f"{_BOLD}{_place(one)}{_END}" if colour else _place(one)

@@ -134,9 +134,10 @@ class _Packing:
 
     def take(self, results: Sequence[Result]) -> None:
         """Chooses and widens."""
-        waiting = self._fill(self._folded(results))
-        if not self._drafts and waiting:
-            self._cut_first(waiting)
+        waiting = self._folded(results)
+        waiting = self._fill([*self._cut_first(waiting[:1]), *waiting[1:]])
+        if not self._drafts:
+            waiting = self._cut_first(waiting)
         if self._request.widen:
             for draft in list(self._drafts):
                 self._widen(draft)
@@ -185,7 +186,7 @@ class _Packing:
     def _fill(self, results: Sequence[Result]) -> list[Result]:
         """Adds what fits, in order; returns the rest."""
         waiting = []
-        for result in results:
+        for at, result in enumerate(results):
             draft = self._measured(result, result.text, result.citation, "passage")
             room = len(self._drafts) < self._request.pieces
             if room and self._used + draft.cost <= self._request.budget:
@@ -194,22 +195,28 @@ class _Packing:
             else:
                 waiting.append(result)
             if not room or self._request.budget - self._used < _SMALLEST:
-                waiting += results[len(self._drafts) + len(waiting) :]
+                waiting += results[at + 1 :]
                 break
         return waiting
 
-    def _cut_first(self, waiting: list[Result]) -> None:
-        """Where no passage fits whole: the best lines of the first that has some that do."""
-        for result in waiting:
-            draft = self._part(result, self._request.budget)
-            if draft is not None:
+    def _cut_first(self, results: list[Result]) -> list[Result]:
+        """Takes the best lines of the first that is too long but has some that fit; the rest.
+
+        A best passage that is too long would else give way to whatever is short.
+        """
+        for result in results:
+            whole = self._measured(result, result.text, result.citation, "passage")
+            draft = None
+            if whole.cost > self._request.budget:
+                draft = self._part(result, self._request.budget)
+            if draft is not None and _below_heading(draft.text).strip("# \n"):
                 self._drafts.append(draft)
                 self._used += draft.cost
-                waiting.remove(result)
-                return
+                return [other for other in results if other is not result]
+        return results
 
     def _part(self, result: Result, room: int) -> Draft | None:
-        """The lines around the best one, as many as fit, where even the first passage is too long."""
+        """The lines around the best one, as many as fit."""
         lines = result.text.split("\n")
         start = result.citation.start_line
         if result.citation.kind is not PassageKind.LINES or start is None or len(lines) < 2:
