@@ -151,10 +151,7 @@ export class SearchSession {
       else this.join(result);
     };
     try {
-      let result = await this.ask(question, typing, controller.signal, more);
-      // An unfinished word proves nothing: before "no evidence" is said, the word counts as meant.
-      if (typing && result.status === "no_evidence" && this.running === controller)
-        result = await this.ask(question, false, controller.signal, more);
+      const result = await this.ask(question, typing, controller.signal, more);
       if (this.running !== controller) return;
       this.running = null;
       const answer = { question, result: fuller ?? result, late: new Set<string>() };
