@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from sidelight.bridge.wire import search_result_json
 from sidelight.config import Settings
 from sidelight.engine import Engine
 from sidelight.models.embedder import Embedder
@@ -99,6 +100,41 @@ def test_vectors_survive_a_restart(
         assert again.state().embedded_chunks == 5
     finally:
         again.close()
+
+
+def test_answer_is_the_same_after_restart_compaction_rebuild_and_in_another_order_of_arrival(
+    engine: Engine, vault: Path, tmp_path: Path
+) -> None:
+    def answers(of: Engine) -> list[dict[str, object]]:
+        assert not of._catalog.unnamed(), "the names are part of the answer"
+        return [
+            {**search_result_json(of.search(SearchRequest(q, explain=True))), "timing_ms": None}
+            for q in ("怎样更容易入睡", "sharpen the knife", "番茄 compost", "Garden")
+        ]
+
+    engine.sync()
+    first = answers(engine)
+    assert any(c["title"] is not None for c in first[0]["trace"]["candidates"])  # type: ignore[index]
+    engine._tables.compact(engine._catalog)
+    assert answers(engine) == first
+    engine.close()
+    again = Engine.open(vault, data_dir=tmp_path / "data", settings=engine.settings)
+    try:
+        assert answers(again) == first, "a restart"
+        again.sync(rebuild=True)
+        assert answers(again) == first, "a rebuild"
+    finally:
+        again.close()
+    for path in NOTES:
+        (vault / path).unlink()
+    fresh = Engine.open(vault, data_dir=tmp_path / "fresh", settings=engine.settings)
+    try:
+        for path in reversed(NOTES):
+            (vault / path).write_text(NOTES[path], "utf-8")
+            fresh.sync()
+        assert answers(fresh) == first, "a fresh index, one note at a time"
+    finally:
+        fresh.close()
 
 
 def test_missing_vectors_are_said(engine: Engine) -> None:

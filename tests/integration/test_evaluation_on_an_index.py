@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from sidelight.config import Settings
+from sidelight.doctor import diagnose
 from sidelight.engine import Engine
 from sidelight.evaluation.calibration import calibrate, save
 from sidelight.evaluation.runs import CHANNELS, evaluate
@@ -86,3 +87,21 @@ def test_a_calibration_is_used_at_once_by_the_next_opening(engine: Engine) -> No
     assert after["threshold"] == pytest.approx(made.gates[made.channels].thresholds["balanced"])
     assert after["answerable_kept"] == 1
     assert after["unanswerable_refused"] == 1
+
+
+def test_a_calibration_survives_a_rebuild_and_doctor_shows_it(engine: Engine) -> None:
+    made = calibrate(engine, TOPICS, model="")
+    save(engine.places.calibration, made)
+    engine.close()
+    again = Engine.open(engine.vault, lexical_only=True, rebuild=True)
+    try:
+        again.sync(lexical_only=True)
+        trace = again.search(SearchRequest(TOPICS[0].query, explain=True)).trace or {}
+        told = [f.finding for f in diagnose(again.vault, index=again) if f.check == "calibration"]
+    finally:
+        again.close()
+    threshold = made.gates[made.channels].thresholds["balanced"]
+    assert trace["gate"]["threshold"] == threshold
+    assert len(told) == 1
+    assert "Fitted to 7 questions on " in told[0]
+    assert f"{made.channels} {threshold:.3f}" in told[0]
