@@ -12,6 +12,7 @@ from sidelight.query.candidates import Candidate, Hit
 from sidelight.query.diversify import diversify
 from sidelight.query.evidence import evidence
 from sidelight.query.fuse import fuse
+from sidelight.query.rerank import fused as fused_with_model
 from sidelight.store.rows import ChunkRow
 from sidelight.types import PassageKind
 
@@ -80,6 +81,14 @@ def test_diversity_keeps_order_and_its_limits(numbers: list[int], per_note: int)
     for candidate in dropped:
         of_note = sum(c.chunk.path == candidate.chunk.path for c in kept)
         assert of_note == per_note or candidate.chunk.text_hash in texts
+
+
+@given(st.lists(st.integers(0, 40), unique=True, max_size=30), st.sampled_from([0.0, 0.5, 1.0]))
+def test_136_a_reranker_that_says_the_same_of_everything_moves_nothing(
+    numbers: list[int], score: float
+) -> None:
+    candidates = [Candidate(chunk(n), {}, rerank_score=score) for n in numbers]
+    assert fused_with_model(candidates) == candidates
 
 
 @given(st.floats(-1, 1), st.floats(-1, 1), st.floats(0, 1), st.floats(0, 1), st.floats(0, 1))
