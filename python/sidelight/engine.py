@@ -21,7 +21,6 @@ from sidelight.errors import IndexUnavailableError, UsageError
 from sidelight.indexing import coverage, facts
 from sidelight.indexing.models_in_use import LOADING, ModelsInUse
 from sidelight.indexing.pipeline import Indexer
-from sidelight.indexing.renames import Renames
 from sidelight.indexing.worker import Worker
 from sidelight.language.terms import Terms
 from sidelight.models.embedder import Embedder
@@ -34,6 +33,7 @@ from sidelight.query.metadata import MetadataIndex
 from sidelight.query.whole import WholeVault, whole_vault
 from sidelight.store.catalog import Catalog
 from sidelight.store.folder import lock_for_writing, throw_away
+from sidelight.store.renames import Renames
 from sidelight.store.tables import Tables
 from sidelight.types import (
     Citation,
@@ -292,7 +292,7 @@ class Engine:
             NotFoundError: as `resolve`.
         """
         found = lookup.find(self._index(), ref)
-        return found.path, found.passage
+        return found.path or found.version_path, found.passage
 
     def read_note(
         self, path: str, start_line: int | None = None, end_line: int | None = None
@@ -473,7 +473,7 @@ class Engine:
                 reranker=self._models.reranker,
                 workers=self._workers,
                 state=self.state,
-                current_path=self._renames.current,
+                renames=self._renames,
             )
 
     def _clear(self, *, vectors: bool = True) -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from sidelight.config import Settings
 from sidelight.engine import Engine
-from sidelight.errors import NotFoundError
+from sidelight.errors import IndexUnavailableError, NotFoundError
 from sidelight.query import cite as stage
 from sidelight.types import Citation, CitationStatus, Match, SearchRequest, SearchResult
 
@@ -155,6 +155,241 @@ def test_passage_follows_a_rename_also_when_it_was_edited_since(
     assert (one.path, lines(one.citation)) == (new, lines(citation))
     path, citation = engine.resolve(ref, "unsaved\n\n" + lines_above(NOTES[old]))
     assert (path, citation.start_line) == (new, 7)
+
+
+def sync(engine: Engine) -> None:
+    engine.sync(lexical_only=True)
+
+
+def note_at(engine: Engine, vault: Path, path: str, text: str) -> str:
+    """Writes and indexes a note; the reference of its only passage."""
+    write(vault / path, text)
+    sync(engine)
+    return ref_at(engine, path)
+
+
+def ref_at(engine: Engine, path: str) -> str:
+    found = engine.search(SearchRequest(f'path:"{path}"')).results
+    return next(one.ref for one in found if one.path == path)
+
+
+def move(engine: Engine, vault: Path, old: str, new: str) -> None:
+    (vault / old).rename(vault / new)
+    sync(engine)
+
+
+def answer(engine: Engine, ref: str) -> tuple[str, str]:
+    path, citation = engine.resolve(ref)
+    return path, str(citation.match or citation.status)
+
+
+def reopened(engine: Engine, vault: Path) -> Engine:
+    data, settings = engine.places.data, engine.settings
+    engine.close()
+    return Engine.open(vault, settings=settings, lexical_only=True, data_dir=data)
+
+
+KEEPER = "# Keeper\n\nThe keeper winds the clock of the tower on Sunday evening.\n"
+LIKE_IT = "# Keeper\n\nThe keeper winds the clock of the tower on Monday evening.\n"
+OTHER = "# Oats\n\nPorridge wants salt.\n"
+TEXTS = {
+    "en": ("keeper clock", KEEPER, LIKE_IT, OTHER),
+    "zh": (
+        "钟楼守钟人",
+        "# 钟楼\n\n守钟人每个星期日的傍晚给钟楼的大钟上发条。\n",
+        "# 钟楼\n\n守钟人每个星期一的傍晚给钟楼的大钟上发条。\n",
+        "# 燕麦\n\n燕麦粥要放一点盐。\n",
+    ),
+}
+both = pytest.mark.parametrize("language", TEXTS)
+
+
+@both
+def test_note_under_a_name_that_was_renamed_away_is_itself(
+    engine: Engine, vault: Path, language: str
+) -> None:
+    words, text, _, other = TEXTS[language]
+    note_at(engine, vault, "Untitled.md", other)
+    move(engine, vault, "Untitled.md", "Forest.md")
+    ref = note_at(engine, vault, "Untitled.md", text)
+    assert engine.search(SearchRequest(words)).results[0].path == "Untitled.md"
+    assert answer(engine, ref) == ("Untitled.md", "exact")
+    again = reopened(engine, vault)
+    assert again.search(SearchRequest(words)).results[0].path == "Untitled.md"
+    write(vault / "Untitled.md", lines_above(text))  # and before it is indexed again
+    assert again.search(SearchRequest(words)).results[0].path == "Untitled.md"
+    assert answer(again, ref) == ("Untitled.md", "exact")
+    again.close()
+
+
+@both
+@pytest.mark.parametrize("kept", ["A.md", "B.md"])
+def test_reference_of_a_note_that_had_a_copy_is_its_own(
+    engine: Engine, vault: Path, language: str, kept: str
+) -> None:
+    _, text, like_it, other = TEXTS[language]
+    refs = {path: note_at(engine, vault, path, text) for path in ("A.md", "B.md")}
+    replaced = "B.md" if kept == "A.md" else "A.md"
+    for first in (kept, replaced):  # whichever was edited last
+        write(vault / first, like_it if first == kept else other)
+        sync(engine)
+        assert answer(engine, refs[replaced])[0] == replaced
+    assert answer(engine, refs[kept]) == (kept, "similar")
+    assert answer(engine, refs[replaced]) == (replaced, "unresolvable")
+    write(vault / replaced, other + "\n")
+    sync(engine)
+    assert answer(engine, refs[kept]) == (kept, "similar")
+
+
+@both
+def test_rename_is_followed_though_a_copy_stands(
+    engine: Engine, vault: Path, language: str
+) -> None:
+    _, text, _, _ = TEXTS[language]
+    note_at(engine, vault, "R2.md", text)
+    ref = note_at(engine, vault, "R1.md", text)
+    move(engine, vault, "R1.md", "R3.md")
+    assert engine.resolve(ref)[0] == "R3.md"
+    assert engine.resolve(ref)[1].status is CitationStatus.FRESH
+    write(vault / "R3.md", lines_above(text))
+    sync(engine)
+    assert answer(engine, ref) == ("R3.md", "exact")
+    (vault / "R3.md").unlink()
+    sync(engine)
+    assert engine.resolve(ref)[1].status is CitationStatus.UNRESOLVABLE
+
+
+@both
+def test_copy_that_always_stood_there_is_no_rename(
+    engine: Engine, vault: Path, language: str
+) -> None:
+    _, text, _, _ = TEXTS[language]
+    note_at(engine, vault, "b.md", text)
+    ref = note_at(engine, vault, "a.md", text)
+    (vault / "a.md").unlink()
+    sync(engine)
+    assert answer(engine, ref) == ("a.md", "unresolvable")
+    engine.update_settings({"user_words": ["钟楼"]})
+    sync(engine)  # every note is read again, at its old place
+    assert answer(engine, ref) == ("a.md", "unresolvable")
+
+
+@both
+def test_file_that_shows_up_later_is_a_rename(engine: Engine, vault: Path, language: str) -> None:
+    _, text, _, _ = TEXTS[language]
+    ref = note_at(engine, vault, "a.md", text)
+    (vault / "a.md").rename(vault.parent / "aside")
+    sync(engine)
+    assert answer(engine, ref) == ("a.md", "unresolvable")
+    (vault.parent / "aside").rename(vault / "c.md")
+    sync(engine)
+    assert answer(engine, ref) == ("c.md", "exact")
+
+
+@both
+@pytest.mark.parametrize("settled", [True, False])
+def test_renamed_note_wins_over_a_similar_one_at_its_old_path(
+    engine: Engine, vault: Path, language: str, settled: bool
+) -> None:
+    _, text, like_it, _ = TEXTS[language]
+    ref = note_at(engine, vault, "P.md", text)
+    (vault / "P.md").rename(vault / "P2.md")
+    if settled:
+        sync(engine)
+    new = note_at(engine, vault, "P.md", like_it)
+    assert engine.resolve(ref)[0] == "P2.md"
+    assert engine.resolve(ref)[1].status is CitationStatus.FRESH
+    assert answer(engine, new) == ("P.md", "exact")
+    write(vault / "P2.md", lines_above(text))
+    sync(engine)
+    assert answer(engine, ref) == ("P2.md", "exact")
+
+
+@both
+@pytest.mark.parametrize("settled", [True, False])
+def test_notes_that_swapped_their_names_keep_their_references(
+    engine: Engine, vault: Path, language: str, settled: bool
+) -> None:
+    _, text, like_it, _ = TEXTS[language]
+    first = note_at(engine, vault, "S2.md", text)
+    second = note_at(engine, vault, "S3.md", like_it)
+    os.utime(vault / "S3.md", ns=(1, 1))  # told apart from the first by its time
+    sync(engine)
+    for old, new in (("S2.md", "tmp.md"), ("S3.md", "S2.md"), ("tmp.md", "S3.md")):
+        (vault / old).rename(vault / new)
+        if settled:
+            sync(engine)
+    sync(engine)
+    for ref, path in ((first, "S3.md"), (second, "S2.md")):
+        assert engine.resolve(ref)[0] == path
+        assert engine.resolve(ref)[1].status is CitationStatus.FRESH
+    write(vault / "S3.md", lines_above(text))
+    sync(engine)
+    assert answer(engine, first) == ("S3.md", "exact")
+
+
+@both
+def test_note_that_was_renamed_to_a_deleted_ones_path_is_another(
+    engine: Engine, vault: Path, language: str
+) -> None:
+    _, text, like_it, _ = TEXTS[language]
+    ref = note_at(engine, vault, "gone.md", text)
+    note_at(engine, vault, "like it.md", like_it)
+    (vault / "gone.md").unlink()
+    sync(engine)
+    move(engine, vault, "like it.md", "gone.md")
+    assert answer(engine, ref) == ("gone.md", "unresolvable")
+
+
+@both
+def test_touched_note_with_a_copy_of_its_time_stays(
+    engine: Engine, vault: Path, language: str
+) -> None:
+    _, text, _, _ = TEXTS[language]
+    ref = note_at(engine, vault, "T.md", text)
+    write(vault / "copy.md", text)
+    now = (vault / "T.md").stat().st_mtime_ns
+    os.utime(vault / "copy.md", ns=(now, now))
+    os.utime(vault / "T.md", ns=(now + 10**9, now + 10**9))
+    sync(engine)
+    write(vault / "T.md", lines_above(text))
+    sync(engine)
+    assert answer(engine, ref) == ("T.md", "exact")
+
+
+@both
+def test_edit_then_rename_then_new_note_is_followed(
+    engine: Engine, vault: Path, language: str
+) -> None:
+    _, text, like_it, _ = TEXTS[language]
+    ref = note_at(engine, vault, "P.md", text)
+    note_at(engine, vault, "P.md", lines_above(text))
+    move(engine, vault, "P.md", "P2.md")
+    note_at(engine, vault, "P.md", like_it)
+    assert answer(engine, ref) == ("P2.md", "exact")
+
+
+@both
+def test_rename_that_could_not_be_committed_is_followed(
+    engine: Engine, vault: Path, language: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    words, text, _, _ = TEXTS[language]
+    ref = note_at(engine, vault, "old.md", text)
+
+    def full(*given: Any) -> None:
+        raise IndexUnavailableError("The disk is full.", "Free some space.")
+
+    monkeypatch.setattr(engine._tables, "replace", full)
+    for _ in range(2):
+        (vault / ("old.md" if (vault / "old.md").exists() else "new.md")).rename(vault / "new.md")
+        with pytest.raises(IndexUnavailableError):
+            sync(engine)
+        assert engine.search(SearchRequest(words)).results[0].path == "new.md"
+        assert answer(engine, ref) == ("new.md", "exact")
+    assert len(engine._renames.seen()) == 1, "tried again, not seen again"
+    monkeypatch.undo()
+    sync(engine)
+    assert answer(engine, ref) == ("new.md", "exact")
 
 
 def test_vanished_note_is_unresolvable_at_the_click(engine: Engine, vault: Path) -> None:

@@ -19,10 +19,11 @@ from sidelight.config import Settings
 from sidelight.errors import NotFoundError, SidelightError, VaultError
 from sidelight.indexing.draft import attachment, draft_note, failed_note
 from sidelight.indexing.embedding import Stopped, VectorQueue
-from sidelight.indexing.renames import Renames, renamed_to
+from sidelight.indexing.renames import renames_in
 from sidelight.indexing.tidying import Report, Tidying
 from sidelight.language.terms import Terms
 from sidelight.store.catalog import Catalog
+from sidelight.store.renames import Renames
 from sidelight.store.rows import NoteDraft, NoteRow
 from sidelight.store.tables import Tables
 from sidelight.types import FileEntry, Problem, Progress
@@ -205,7 +206,8 @@ class Indexer:
         batch: list[NoteDraft] = []
         touched: list[NoteRow] = []
         size = 0
-        gone = self._moved(changes) if changes.gone and entries else changes.gone
+        at = time.time()
+        self._record_renames(changes, at)
         for done, entry in enumerate(entries, start=1):
             if stopped():
                 break
@@ -216,14 +218,14 @@ class Indexer:
                 batch.append(draft)
                 size += len(draft.snapshot)
             if len(batch) >= _COMMIT_NOTES or size >= _COMMIT_BYTES:
-                self._commit(batch)
+                self._commit(batch, at)
                 batch, size = [], 0
             report(_progress("words", done, len(entries), started))
-        self._commit(batch)
+        self._commit(batch, at)
         self._tables.touch(touched, self._catalog)
-        if gone:
-            self._tables.remove(gone, self._catalog)
-            self._committed(gone)
+        if changes.gone:
+            self._tables.remove(changes.gone, self._catalog, at)
+            self._committed(changes.gone)
 
     def finished(self, changes: Changes, report: Report, *, forced: bool) -> None:
         """A whole scan was applied: what it was made with is now true of every note."""
@@ -233,9 +235,9 @@ class Indexer:
             self.on_forced_done()
         self.tidying.after_scan(report)
 
-    def _commit(self, batch: Sequence[NoteDraft]) -> None:
+    def _commit(self, batch: Sequence[NoteDraft], at: float) -> None:
         if batch:
-            self._tables.replace(batch, self._catalog)
+            self._tables.replace(batch, self._catalog, at)
             self._committed([d.row.path for d in batch])
 
     def _committed(self, paths: list[str]) -> None:
@@ -264,7 +266,10 @@ class Indexer:
         if known is not None and same and not self._forced:
             return replace(known, size=entry.size, mtime_ns=entry.mtime_ns)
         try:
-            return draft_note(entry, data, self._terms)
+            draft = draft_note(entry, data, self._terms)
+            if known is not None and same:  # the time tells since when these bytes stand here
+                return replace(draft, row=replace(draft.row, indexed_at=known.indexed_at))
+            return draft
         except Exception as error:  # one note never stops the index; it is listed
             log.error("a note could not be indexed: %s", type(error).__name__)
             log.debug("in detail", exc_info=True)
@@ -274,19 +279,22 @@ class Indexer:
         settings = self.settings
         return read_note_bytes(self.vault, path, settings.max_note_bytes, settings.followed_links)
 
-    def _moved(self, changes: Changes) -> list[str]:
-        """Records renames (same bytes, one old and one new path); returns what is gone."""
-        new = {}
-        for entry in changes.changed:
-            if entry.path not in self._catalog.notes and entry.size <= self.settings.max_note_bytes:
-                try:
-                    data = self._bytes(entry.path)
-                except (OSError, SidelightError):
-                    continue  # it went; `_read` finds the same
-                new[entry.path] = hashlib.sha256(data).hexdigest()
-        old = {p: self._catalog.notes[p].content_hash for p in changes.gone}
-        self._renames.record(renamed_to(old, new))
-        return changes.gone
+    def _record_renames(self, changes: Changes, at: float) -> None:
+        """Remembers which notes were renamed, before the old paths are forgotten."""
+        known = self._catalog.notes
+        gone = [known[path] for path in changes.gone]
+        changed = [
+            (entry, known.get(entry.path))
+            for entry in changes.changed
+            if entry.size <= self.settings.max_note_bytes and self._differs(entry)
+        ]
+        self._renames.record(renames_in(gone, changed, self._hash_of, at))
+
+    def _hash_of(self, path: str) -> str:
+        try:
+            return hashlib.sha256(self._bytes(path)).hexdigest()
+        except (OSError, SidelightError):
+            return ""  # it went; `_read` finds the same
 
     def _rename_targets(self, names: set[str]) -> None:
         for path in names - self._names:

@@ -1,67 +1,73 @@
-"""Remembers which note became which, so that citations follow a rename.
+"""Which note became which, told from what left its path and what arrived in one step.
 
-A rename is seen as one path gone and one path new with the same bytes. The list is kept
-in the data folder, is bounded, and losing it only makes old references unresolvable.
+A rename keeps the bytes and, nearly always, the time of a file.
 """
 
 from __future__ import annotations
 
-import json
-import threading
 from collections import Counter
-from collections.abc import Mapping
-from pathlib import Path
+from collections.abc import Callable, Sequence
 
-from sidelight.config import write_private
+from sidelight.store.renames import Rename
+from sidelight.store.rows import NoteRow
+from sidelight.types import FileEntry
 
-_KEEP = 5_000  # renames; the oldest are forgotten first
 
+def renames_in(
+    gone: Sequence[NoteRow],
+    changed: Sequence[tuple[FileEntry, NoteRow | None]],
+    hash_of: Callable[[str], str],
+    at: float,
+) -> list[Rename]:
+    """Pairs what left a path with what arrived at one.
 
-def renamed_to(gone: Mapping[str, str], new: Mapping[str, str]) -> dict[str, str]:
-    """Pairs paths that are gone with new paths of the same content hash.
+    The same bytes and time at exactly one path before and one after are a rename, also where
+    the old path holds another note by now or the new one did before (a swap). The same bytes
+    alone are one from a path that is gone to a path that is new. Copies that cannot be told
+    apart pair nothing (conformance rule 1 asks for exactly one).
 
-    A hash that is gone or new at several paths pairs nothing: which became which is not
-    known (conformance rule 1 asks for exactly one).
+    Args:
+        gone: notes whose files are no longer there.
+        changed: new and changed files, with the note that was indexed at their path.
+        hash_of: reads a file and gives the SHA-256 of its bytes, hex; "" if it cannot. Asked
+            only of files that could be one end of a rename.
+        at: the time of this step.
     """
-    gone_count, new_count = Counter(gone.values()), Counter(new.values())
-    path_of = {content_hash: path for path, content_hash in new.items()}
-    return {
-        path: path_of[content_hash]
-        for path, content_hash in gone.items()
-        if content_hash and gone_count[content_hash] == 1 and new_count[content_hash] == 1
+    standing = {entry.path for entry, _ in changed}  # perhaps only touched, with the same bytes
+    left = [*gone, *(known for _, known in changed if known is not None)]
+    left = [row for row in left if row.content_hash]
+    stamps = {(row.size, row.mtime_ns) for row in left}
+    sizes = {row.size for row in gone}
+    hashes = {
+        entry.path: hash_of(entry.path)
+        for entry, known in changed
+        if (entry.size, entry.mtime_ns) in stamps or (known is None and entry.size in sizes)
     }
+    found: list[Rename] = []
+
+    def pair(old: dict[str, tuple[str, int]], new: dict[str, tuple[str, int]]) -> None:
+        once = _only(new)
+        for key, path in _only(old).items():
+            if key in once and not (path in standing and hash_of(path) == key[0]):
+                found.append(Rename(path, once[key], key[0], at))
+
+    pair(
+        {row.path: (row.content_hash, row.mtime_ns) for row in left},
+        {e.path: (hashes[e.path], e.mtime_ns) for e, _ in changed if hashes.get(e.path)},
+    )
+    ends = {path for one in found for path in (one.old, one.new)}
+    pair(
+        {row.path: (row.content_hash, 0) for row in gone if row.path not in ends},
+        {
+            entry.path: (hashes[entry.path], 0)
+            for entry, known in changed
+            if known is None and hashes.get(entry.path) and entry.path not in ends
+        },
+    )
+    return found
 
 
-class Renames:
-    """Old path to new path, following chains."""
-
-    def __init__(self, file: Path) -> None:
-        self._file = file
-        self._lock = threading.Lock()
-        try:
-            loaded = json.loads(file.read_text("utf-8"))
-        except (FileNotFoundError, ValueError):
-            loaded = {}
-        self._to: dict[str, str] = loaded if isinstance(loaded, dict) else {}
-
-    def record(self, pairs: Mapping[str, str]) -> None:
-        """Adds renames and writes the file; an empty mapping writes nothing."""
-        if not pairs:
-            return
-        with self._lock:
-            for old, new in pairs.items():
-                self._to.pop(new, None)  # what was renamed away lives again
-                self._to.pop(old, None)
-                self._to[old] = new
-            while len(self._to) > _KEEP:
-                self._to.pop(next(iter(self._to)))
-            write_private(self._file, json.dumps(self._to, ensure_ascii=False))
-
-    def current(self, path: str) -> str:
-        """The path a note has now, as far as renames were seen."""
-        with self._lock:
-            for _ in range(100):  # a chain longer than this is a cycle
-                if path not in self._to:
-                    break
-                path = self._to[path]
-            return path
+def _only(keys: dict[str, tuple[str, int]]) -> dict[tuple[str, int], str]:
+    """Path by key, of keys that one path has."""
+    counts = Counter(keys.values())
+    return {key: path for path, key in keys.items() if counts[key] == 1}

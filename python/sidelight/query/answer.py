@@ -18,6 +18,7 @@ from sidelight.query.index import Index
 from sidelight.query.reasons import lost_reason, no_evidence_reasons, query_view
 from sidelight.query.recall import Recalled
 from sidelight.query.refs import ref_of
+from sidelight.query.renamed import path_now
 from sidelight.query.snippet import snippet
 from sidelight.query.typos import Correction
 from sidelight.store.rows import ChunkRow
@@ -150,7 +151,10 @@ def _cite(
     if note is None:  # deleted since it was recalled
         cited.lost.append(candidate)
         return None
-    path = index.current_path(chunk.path)
+    path = path_now(index, note, cited.files)
+    if path is None:
+        cited.lost.append(candidate)
+        return None
     live = cited.files.get(path)
 
     def snapshot() -> bytes:

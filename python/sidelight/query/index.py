@@ -14,6 +14,7 @@ from sidelight.models.reranker import Reranker
 from sidelight.query.gate import Gate
 from sidelight.query.metadata import MetadataIndex
 from sidelight.store.catalog import Catalog
+from sidelight.store.renames import Renames
 from sidelight.store.tables import Tables
 from sidelight.types import IndexState
 from sidelight.vault.links import LinkResolver
@@ -36,4 +37,4 @@ class Index:
     reranker: Reranker | None
     workers: ThreadPoolExecutor
     state: Callable[[], IndexState]
-    current_path: Callable[[str], str]  # follows renames the watcher saw
+    renames: Renames  # that were seen

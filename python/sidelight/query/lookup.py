@@ -9,6 +9,8 @@ from sidelight.query.answer import cite_attachment, passage_of, texts_of
 from sidelight.query.cite import LiveFiles, cite
 from sidelight.query.index import Index
 from sidelight.query.refs import Ref, parse_ref, path_hash
+from sidelight.query.renamed import path_after, path_now
+from sidelight.store.rows import EarlierVersion, NoteRow
 from sidelight.types import Citation, Link, Passage, ResolvedLink
 from sidelight.vault.chunker import chunk_note
 from sidelight.vault.links import path_key as key_of_path
@@ -22,17 +24,17 @@ class FoundPassage:
     """A passage of some version of a note.
 
     Attributes:
-        path: of the note now, as far as renames were seen.
+        path: of the note now, as far as renames were seen; None if it is gone.
         content_hash: of the version the passage is from.
-        version_path: the path under which that version was indexed.
-        current: whether that version is the one in the index.
+        version_path: a path under which that version was indexed.
+        snapshot: that version's bytes; None if it is the one in the index.
     """
 
-    path: str
+    path: str | None
     passage: Passage
     content_hash: str
     version_path: str
-    current: bool
+    snapshot: bytes | None = None
 
 
 def find(index: Index, ref: str) -> FoundPassage:
@@ -41,8 +43,12 @@ def find(index: Index, ref: str) -> FoundPassage:
     Raises:
         NotFoundError: neither holds it.
     """
+    return _find(index, ref, _files(index))
+
+
+def _find(index: Index, ref: str, files: LiveFiles) -> FoundPassage:
     wanted = parse_ref(ref)
-    found = _attachment(index, wanted) or _in_index(index, wanted) or _in_history(index, wanted)
+    found = _attachment(index, wanted) or _in_a_note(index, wanted, files)
     if found is None:
         raise NotFoundError("The index no longer knows this passage.", "Search again.")
     return found
@@ -54,12 +60,13 @@ def resolve(index: Index, ref: str, buffer: str | None) -> tuple[str, Citation]:
     Raises:
         NotFoundError: as `find`.
     """
-    found = find(index, ref)
+    files = _files(index)
+    found = _find(index, ref, files)
+    if found.path is None:
+        return found.version_path, unresolvable(found.passage, "the file is gone")
     if found.path in index.catalog.attachments:
         there = cite_attachment(index.vault, found.path)
         return found.path, there or unresolvable(found.passage, "the file is gone")
-    settings = index.settings
-    files = LiveFiles(index.vault, settings.max_note_bytes, settings.followed_links)
     if buffer is not None:
         files.with_buffer(found.path, buffer)
     return found.path, cite(
@@ -67,51 +74,57 @@ def resolve(index: Index, ref: str, buffer: str | None) -> tuple[str, Citation]:
     )
 
 
+def _files(index: Index) -> LiveFiles:
+    settings = index.settings
+    return LiveFiles(index.vault, settings.max_note_bytes, settings.followed_links)
+
+
 def _version(index: Index, found: FoundPassage) -> bytes:
-    if found.current:
-        return index.tables.snapshots([found.version_path]).get(found.version_path, b"")
-    earlier = index.tables.earlier_version(found.content_hash)
-    return earlier[1] if earlier else b""
+    if found.snapshot is not None:
+        return found.snapshot
+    return index.tables.snapshots([found.version_path]).get(found.version_path, b"")
 
 
 def _attachment(index: Index, wanted: Ref) -> FoundPassage | None:
     for path, (row, chunk) in index.catalog.attachments.items():
         if row.content_hash.startswith(wanted.content_hash):
-            return FoundPassage(path, passage_of(chunk, ""), row.content_hash, path, True)
+            return FoundPassage(path, passage_of(chunk, ""), row.content_hash, path)
     return None
 
 
-def _in_index(index: Index, wanted: Ref) -> FoundPassage | None:
+def _in_a_note(index: Index, wanted: Ref, files: LiveFiles) -> FoundPassage | None:
+    """The passage from any version with the bytes, the note by the path that the ref names."""
     with index.catalog.lock:
-        paths = [
-            p
-            for p, n in index.catalog.notes.items()
-            if n.content_hash.startswith(wanted.content_hash)
-        ]
-        if not paths:
-            return None
-        paths.sort(key=lambda p: (path_hash(p) != wanted.path_hash, p))
-        rows = index.catalog.by_note[paths[0]]
-        content_hash = index.catalog.notes[paths[0]].content_hash
+        notes = index.catalog.notes.values()
+        holders = [n for n in notes if n.content_hash.startswith(wanted.content_hash)]
+    own = next((n for n in holders if path_hash(n.path) == wanted.path_hash), None)
+    if own is not None:
+        return _indexed(index, wanted, own, path_now(index, own, files))
+    earlier = index.tables.earlier_versions(wanted.content_hash)
+    path = path_after(index, wanted, holders, earlier)
+    own_earlier = [one for one in earlier if path_hash(one.path) == wanted.path_hash]
+    if path is None and not own_earlier:
+        return None  # nothing tells which note it was
+    if own_earlier:
+        return _earlier(wanted, own_earlier[-1], path)
+    if holders:
+        return _indexed(index, wanted, holders[0], path)
+    return _earlier(wanted, earlier[-1], path) if earlier else None
+
+
+def _indexed(index: Index, wanted: Ref, note: NoteRow, path: str | None) -> FoundPassage | None:
+    rows = index.catalog.by_note.get(note.path, ())
     if wanted.chunk_index >= len(rows):
         return None
     row = rows[wanted.chunk_index]
     if not row.text_hash.startswith(wanted.text_hash):
         return None
-    named = path_hash(paths[0]) == wanted.path_hash
-    path = index.current_path(paths[0]) if named else _path_named(index, wanted, paths)
-    if path is None:
-        return None
     text = texts_of(index, [row.chunk_id])[0]
-    return FoundPassage(path, passage_of(row, text), content_hash, paths[0], True)
+    return FoundPassage(path, passage_of(row, text), note.content_hash, note.path)
 
 
-def _in_history(index: Index, wanted: Ref) -> FoundPassage | None:
-    earlier = index.tables.earlier_version(wanted.content_hash)
-    if earlier is None:
-        return None
-    path, data = earlier
-    note = parse_note(path, data)
+def _earlier(wanted: Ref, version: EarlierVersion, path: str | None) -> FoundPassage | None:
+    note = parse_note(version.path, version.snapshot)
     chunks = chunk_note(note)
     if wanted.chunk_index >= len(chunks):
         return None
@@ -125,26 +138,12 @@ def _in_history(index: Index, wanted: Ref) -> FoundPassage | None:
         node=chunk.node,
         text=chunk.text,
     )
-    return FoundPassage(index.current_path(path), passage, note.content_hash, path, False)
-
-
-def _path_named(index: Index, wanted: Ref, holders: list[str]) -> str | None:
-    """Where the note that the reference named is now, if only others hold its old bytes.
-
-    It may live on with other content, or have been renamed; else its bytes must stand at
-    exactly one other path (conformance rule 1).
-    """
-    with index.catalog.lock:
-        same = [p for p in index.catalog.notes if path_hash(p) == wanted.path_hash]
-    if same:
-        return same[0]
-    return holders[0] if len(holders) == 1 else None
+    return FoundPassage(path, passage, note.content_hash, version.path, version.snapshot)
 
 
 def links(index: Index, path: str, direction: str) -> list[ResolvedLink]:
     """Links of a note with where they lead, their lines read from the files as they are now."""
-    settings = index.settings
-    files = LiveFiles(index.vault, settings.max_note_bytes, settings.followed_links)
+    files = _files(index)
     found: list[ResolvedLink] = []
     if direction in ("out", "both"):
         found += [_resolved(index, files, link, path) for link in _links_of(files, path)]

@@ -150,6 +150,15 @@ class NoteDraft:
     chunks: Sequence[ChunkDraft]
 
 
+@dataclass(frozen=True, slots=True)
+class EarlierVersion:
+    """A note as it was before it was changed, renamed or deleted."""
+
+    path: str
+    replaced_at: float  # seconds since the epoch
+    snapshot: bytes  # its raw bytes
+
+
 def name_hash(title: str) -> str:
     """Under which the vector of a note's name is kept; equal names share one."""
     return NAME + hashlib.sha256(title.encode("utf-8", "surrogatepass")).hexdigest()[:32]

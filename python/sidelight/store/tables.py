@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import logging
 import re
-import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -23,7 +22,7 @@ from sidelight.errors import IndexUnavailableError
 from sidelight.store import upkeep
 from sidelight.store.catalog import Catalog
 from sidelight.store.folder import Folder
-from sidelight.store.rows import ChunkRow, NoteDraft, NoteRow, pack, unpack
+from sidelight.store.rows import ChunkRow, EarlierVersion, NoteDraft, NoteRow, pack, unpack
 from sidelight.store.schema import (
     CHUNKS,
     HISTORY,
@@ -177,10 +176,10 @@ class Tables:
             for row in batch.to_pylist():
                 yield row["path"], unpack(row["snapshot"])
 
-    def earlier_version(self, hash_prefix: str) -> tuple[str, bytes] | None:
-        """Path and raw bytes of a replaced version of a note, by its hash's first digits."""
+    def earlier_versions(self, hash_prefix: str) -> list[EarlierVersion]:
+        """Replaced versions of notes by their hash's first digits, oldest first."""
         if not re.fullmatch(r"[0-9a-f]{8,64}", hash_prefix):
-            return None
+            return []
         rows = (
             self._history.search()
             .where(f"content_hash LIKE '{hash_prefix}%'")
@@ -188,10 +187,8 @@ class Tables:
             .to_arrow()
             .to_pylist()
         )
-        if not rows:
-            return None
-        row = max(rows, key=lambda r: r["replaced_at"])
-        return row["path"], unpack(row["snapshot"])
+        rows.sort(key=lambda row: row["replaced_at"])
+        return [EarlierVersion(r["path"], r["replaced_at"], unpack(r["snapshot"])) for r in rows]
 
     def match(
         self,
@@ -229,8 +226,13 @@ class Tables:
 
     # ------------------------------------------------------------------ writing
 
-    def replace(self, drafts: Sequence[NoteDraft], catalog: Catalog) -> None:
+    def replace(self, drafts: Sequence[NoteDraft], catalog: Catalog, at: float) -> None:
         """Writes notes in place of what stood at their paths, then shows them to queries.
+
+        Args:
+            drafts: of one note each.
+            catalog: what queries see.
+            at: when the versions before them were found replaced, seconds since the epoch.
 
         Raises:
             IndexUnavailableError: the disk is full or the folder cannot be written; what
@@ -243,7 +245,8 @@ class Tables:
         chunks = chunk_table(drafts)
         log.debug("merging %d notes", len(drafts))
         with writing(self.folder.path):
-            self._keep_history(known, catalog, {d.row.path: d.row.content_hash for d in drafts})
+            new = {d.row.path: d.row.content_hash for d in drafts}
+            self._keep_history(known, catalog, new, at)
             if chunks.num_rows or known:
                 self._write_chunks(chunks, paths)
             self._merge(self._notes, "path", note_table(drafts))
@@ -276,10 +279,13 @@ class Tables:
             for row in rows:
                 catalog.notes[row.path] = row
 
-    def remove(self, paths: Sequence[str], catalog: Catalog) -> None:
-        """Deletes notes: note rows first, so that a crash re-does rather than forgets."""
+    def remove(self, paths: Sequence[str], catalog: Catalog, at: float) -> None:
+        """Deletes notes: note rows first, so that a crash re-does rather than forgets.
+
+        `at` as in `replace`.
+        """
         with writing(self.folder.path):
-            self._keep_history(paths, catalog, {})
+            self._keep_history(paths, catalog, {}, at)
             self._delete(paths)
         for path in paths:
             catalog.remove(path)
@@ -291,7 +297,7 @@ class Tables:
             retry(lambda where=where: self._chunks.delete(where))  # type: ignore[misc]
 
     def _keep_history(
-        self, paths: Sequence[str], catalog: Catalog, new_hashes: dict[str, str]
+        self, paths: Sequence[str], catalog: Catalog, new_hashes: dict[str, str], at: float
     ) -> None:
         changed = [
             p
@@ -302,12 +308,11 @@ class Tables:
         ]
         if not changed:
             return
-        now = time.time()
         rows = [
             {
                 "path": path,
                 "content_hash": catalog.notes[path].content_hash,
-                "replaced_at": now,
+                "replaced_at": at,
                 "snapshot": pack(snapshot),
             }
             for path, snapshot in self.snapshots(changed).items()
