@@ -191,3 +191,11 @@ def test_a_stale_file_fails_the_check_and_is_written_anew(
     assert generate.main([]) == 0
     assert generate.main(["--check"]) == 0
     assert "highlights: [number, number][];" in stale.read_text("utf-8")
+
+
+@pytest.mark.parametrize("text", ["kiln", "窑炉"])
+def test_a_number_may_come_without_its_point(text: str) -> None:
+    params = checked(protocol.PackParams, {"text": text, "diversity": 1})
+    assert isinstance(params["diversity"], float)
+    with pytest.raises(UsageError, match="must be a number"):
+        checked(protocol.PackParams, {"text": text, "diversity": True})

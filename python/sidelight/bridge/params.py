@@ -100,6 +100,8 @@ def _one_of(name: str, value: Any, hints: tuple[Any, ...]) -> Any:
 def _plain(name: str, value: Any, hint: type) -> Any:
     if hint is int and isinstance(value, float) and value.is_integer():
         value = int(value)  # JSON does not tell 5 from 5.0
+    if hint is float and type(value) is int and abs(value) < 2**53:
+        value = float(value)
     if isinstance(value, hint) and (hint is bool or not isinstance(value, bool)):
         return value
     raise _wrong(f"Parameter '{name}' must be {_NAMES[hint]}.")
