@@ -4,13 +4,17 @@ import type { App } from "obsidian";
 import type { Citation, ResolveParams, ResolveResult } from "../src/bridge/protocol";
 import type { Service } from "../src/bridge/service";
 import { useLanguage } from "../src/core/i18n";
-import { openResult } from "../src/ui/openPassage";
+import { actionsFor, type ActionOptions } from "../src/ui/actions";
+import type { Context } from "../src/ui/context";
+import { openNote, openResult } from "../src/ui/openPassage";
 import { citation, result } from "./answers";
 
 const said = vi.hoisted(() => [] as string[]);
 
 vi.mock("obsidian", () => ({
   MarkdownView: class {},
+  Modal: class {},
+  Keymap: { isModEvent: () => false },
   Notice: class {
     constructor(text: string) {
       said.push(text);
@@ -61,6 +65,7 @@ class Pane extends (MarkdownView as unknown as new () => object) {
   getViewData = () => this.shown;
   getMode = () => this.mode;
   getViewType = () => "markdown";
+  getViewState = () => ({ type: "markdown", state: { file: this.file.path } });
   setEphemeralState = (state: unknown) => this.scrolled.push(state);
   openFile = (file: { path: string }) => {
     this.file = { path: file.path };
@@ -197,22 +202,128 @@ it("scrolls in reading view, and selects nothing", async () => {
   expect(panes[0]!.selected).toBeNull();
 });
 
-it.each([
+const unverified = [
   ["en", /could not be verified/],
-  ["zh", /\p{Script=Han}/u],
-] as const)(
-  "selects nothing whose text is not the passage, and says so (%s)",
-  async (language, words) => {
+  ["zh", /无法确认这个段落的位置/],
+] as const;
+
+it.each(
+  unverified.flatMap(([language, words]) =>
+    ["source", "preview"].map((mode) => [language, mode, words] as const),
+  ),
+)(
+  "selects nothing whose text is not the passage, and says so (%s, %s)",
+  async (language, mode, words) => {
     useLanguage(language);
     disk.set("Tea.md", "Black tea.\n");
     panes = [new Pane("Tea.md", "Black tea.\n")];
+    panes[0]!.mode = mode;
     answers = () => found("Tea.md", "Green tea.", { start_line: 1, end_line: 1 });
     const outcome = await openResult(app, service, result({ path: "Tea.md" }));
     expect(outcome.opened).toBe("opened");
     expect(panes[0]!.selected).toBeNull();
+    expect(panes[0]!.scrolled).toEqual([]);
+    expect(said).toHaveLength(1);
     expect(said.join()).toMatch(words);
   },
 );
+
+/** Clicks the link that brought a result, in a note that shows `shown`. */
+async function clickSeed(shown: string, mode: string, link: string, line: number | null) {
+  disk.set("Pier.md", "as on disk\n");
+  panes = [new Pane("Pier.md", shown)];
+  panes[0]!.mode = mode;
+  const provenance = {
+    seed_ref: "ref-0",
+    seed_path: "Pier.md",
+    seed_heading_path: [],
+    seed_rank: 1,
+    seed_lines: null,
+    link,
+    link_line: line,
+    anchor: "note",
+  } as const;
+  const context = { app, service } as unknown as Context;
+  const host = actionsFor(context, {} as ActionOptions);
+  host.openSeed(result({ graph_provenance: { ...provenance, seed_heading_path: [] } }), null!);
+  await vi.waitFor(() => expect(active).toBe(panes[0]));
+  await new Promise((resolve) => setTimeout(resolve));
+  return panes[0]!;
+}
+
+it.each([
+  ["at its line", "# Pier\n\nSee [[Boats]].\n", "[[Boats]]", 3, 2],
+  ["where unsaved text moved it", "new\nnew\n# Pier\n\nSee [[Boats]].\n", "[[Boats]]", 3, 4],
+  ["at its line though others hold it", "[[小船]]\r\n见 [[小船]]\r\n", "[[小船]]", 2, 1],
+  ["twice on its only line", "甲\n[[小船]] 和 [[小船]]", "[[小船]]", null, 1],
+  ["after a byte order mark", "\ufeff[[Boats]] 🍵\nno", "[[Boats]]", 2, 0],
+] as const)("shows the link that brought a result %s", async (_, shown, link, line, at) => {
+  const text = shown.split(/\r?\n/)[at]!.replace("\ufeff", "");
+  const source = await clickSeed(shown, "source", link, line);
+  expect(source.selected!.from.line).toBe(at);
+  expect(source.selection).toBe(text);
+  const reading = await clickSeed(shown, "preview", link, line);
+  expect(reading.scrolled).toEqual([{ line: at }]);
+  expect(reading.selected).toBeNull();
+  expect(said).toEqual([]);
+});
+
+it.each(
+  unverified.flatMap(([language, words]) => [
+    [language, "source", "no link at all\n", words] as const,
+    [language, "preview", "no link at all\n", words] as const,
+    [language, "source", "[[小船]]\n\n[[小船]]\n", words] as const,
+    [language, "preview", "[[小船]]\n\n[[小船]]\n", words] as const,
+  ]),
+)(
+  "selects nothing where the link is gone or could be any of several (%s, %s)",
+  async (language, mode, shown, words) => {
+    useLanguage(language);
+    const pane = await clickSeed(shown, mode, "[[小船]]", 2);
+    expect(pane.selected).toBeNull();
+    expect(pane.scrolled).toEqual([]);
+    expect(said).toHaveLength(1);
+    expect(said.join()).toMatch(words);
+  },
+);
+
+it("opens a note at the first line of a piece of several", async () => {
+  disk.set("Tea.md", "a\n\n# Tea\n\nGreen tea.\n");
+  panes = [new Pane("Tea.md", "a\n\n# Tea\n\nGreen tea.\n")];
+  await openNote(app, "Tea.md", { text: "# Tea\n\nGreen tea.", line: 2 });
+  expect(panes[0]!.selection).toBe("# Tea");
+});
+
+it("opens a note without a place, selects nothing and says nothing", async () => {
+  disk.set("Tea.md", "Green tea.\n");
+  panes = [new Pane("Tea.md", "Green tea.\n")];
+  await openNote(app, "Tea.md", null);
+  expect(active).toBe(panes[0]);
+  expect([panes[0]!.selected, panes[0]!.scrolled, said]).toEqual([null, [], []]);
+});
+
+it.each([["plan"], ["计划"]])("selects the card of a canvas (%s)", async (id) => {
+  const card = { id };
+  const did: unknown[] = [];
+  const canvas = {
+    nodes: new Map([["other", { id: "other" }]]).set(id, card),
+    selectOnly: (node: unknown) => did.push(node),
+    zoomToSelection: () => did.push("zoom"),
+  };
+  const view = { canvas, getViewType: () => "canvas" };
+  const getViewState = () => ({ type: "canvas", state: { file: "Board.canvas" } });
+  disk.set("Board.canvas", "{}");
+  panes = [{ view, getViewState, isDeferred: false } as unknown as Pane];
+  const nowhere = { kind: "canvas", start_line: null, end_line: null } as const;
+  answers = () => found("Board.canvas", "tea", { ...nowhere, node: id });
+  const outcome = await openResult(app, service, result({ path: "Board.canvas" }));
+  expect(outcome.opened).toBe("selected");
+  expect(did).toEqual([card, "zoom"]);
+  did.length = 0;
+  answers = () => found("Board.canvas", "tea", { ...nowhere, node: "gone" });
+  const missed = await openResult(app, service, result({ path: "Board.canvas" }));
+  expect([missed.opened, did]).toEqual(["opened", []]);
+});
 
 it("opens nothing where the passage is gone", async () => {
   disk.set("Tea.md", "Black tea.\n");

@@ -57,6 +57,29 @@ export function linesOf(text: string): Lines {
   return { lineCount: () => lines.length, getLine: (line) => lines[line] ?? "" };
 }
 
+/**
+ * The line a text starts on (both from 1): the expected one if the text is there, else the only
+ * one it is on; null if there is none or it could be any of several.
+ */
+export function lineHolding(text: string, expected: number | null, lines: Lines): number | null {
+  const all = Array.from({ length: lines.lineCount() }, (_, line) => lines.getLine(line));
+  const joined = all.join("\n");
+  const wanted = plain(text).trim();
+  const found: number[] = [];
+  let start = 0;
+  let at = joined.indexOf(wanted);
+  for (let line = 0; line < all.length && at >= 0 && wanted !== ""; line++) {
+    const next = start + (all[line] ?? "").length + 1;
+    if (at < next) {
+      found.push(line + 1);
+      at = joined.indexOf(wanted, next);
+    }
+    start = next;
+  }
+  if (expected !== null && found.includes(expected)) return expected;
+  return found.length === 1 ? (found[0] ?? null) : null;
+}
+
 /** Whether two texts differ only in line endings and a leading byte order mark. */
 export function sameLines(one: string, other: string): boolean {
   return plain(one) === plain(other);

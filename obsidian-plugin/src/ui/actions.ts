@@ -40,7 +40,8 @@ export function actionsFor(context: Context, options: ActionOptions): ResultList
       const link = result.graph_provenance;
       if (link === null) return;
       const pane = Keymap.isModEvent(event);
-      run(openNote(app, link.seed_path, link.link_line, pane === true ? "tab" : pane));
+      const place = { text: link.link, line: link.link_line };
+      run(openNote(app, link.seed_path, place, pane === true ? "tab" : pane));
     },
     openNote: (path, event) => {
       const pane = Keymap.isModEvent(event);

@@ -190,6 +190,9 @@ export class AskView extends ItemView {
     const { app } = this;
     if (piece.ref !== "" && piece.scope === "passage")
       run(openResult(app, this.context.service, piece));
-    else run(openNote(app, piece.path, piece.citation.start_line));
+    else {
+      const { start_line: line } = piece.citation;
+      run(openNote(app, piece.path, line === null ? null : { text: piece.text, line }));
+    }
   }
 }

@@ -8,7 +8,15 @@ import type { Citation, ResolveResult, Result } from "../bridge/protocol";
 import type { Service } from "../bridge/service";
 import { BridgeFailure, failureOf, inOneLine } from "../core/failure";
 import { t } from "../core/i18n";
-import { linesOf, placeOf, sameLines, textAt } from "../core/positions";
+import {
+  type Lines,
+  lineHolding,
+  linesOf,
+  type Place,
+  placeOf,
+  sameLines,
+  textAt,
+} from "../core/positions";
 
 export type Opened = "selected" | "opened" | "gone" | "failed";
 
@@ -45,11 +53,11 @@ export async function openResult(
   return { opened: selected ? "selected" : "opened", citation, path };
 }
 
-/** Opens a note without a citation, at a line if one is known. */
+/** Opens a note without a citation, at the line that holds a text if one is given. */
 export async function openNote(
   app: App,
   path: string,
-  line: number | null,
+  sought: { text: string; line: number | null } | null,
   pane: PaneType | false = false,
 ): Promise<void> {
   const file = app.vault.getFileByPath(path);
@@ -58,11 +66,16 @@ export async function openNote(
     return;
   }
   const leaf = await showFile(app, file, pane);
-  if (leaf === null || line === null) return;
+  if (leaf === null || sought === null) return;
+  if (leaf.isDeferred) await leaf.loadIfDeferred();
   const { view } = leaf;
   if (!(view instanceof MarkdownView)) return;
-  if (view.getMode() === "preview") view.setEphemeralState({ line: line - 1 });
-  else selectLines(view, { kind: "lines", start_line: line, end_line: line, columns: null });
+  const lines = shownLines(view);
+  const line = lineHolding(sought.text, sought.line, lines);
+  const whole = { kind: "lines", start_line: line, end_line: line, columns: null } as const;
+  const place = placeOf(whole, lines);
+  if (place === null) new Notice(t("open.unchecked"));
+  else showPlace(view, place);
 }
 
 /** The unsaved text of an open note, or null if every editor shows what is on disk. */
@@ -191,31 +204,29 @@ async function select(leaf: WorkspaceLeaf, citation: Citation, text: string): Pr
   const { view } = leaf;
   if (!(view instanceof MarkdownView))
     return citation.kind === "canvas" && selectNode(view, citation);
-  if (view.getMode() === "preview") return scrollReadingView(view, citation, text);
-  const place = placeOf(citation, view.editor);
-  if (place === null || !isPassage(textAt(place, view.editor), text, citation)) {
+  const lines = shownLines(view);
+  const place = placeOf(citation, lines);
+  if (place === null || !isPassage(textAt(place, lines), text, citation)) {
     if (citation.start_line !== null) new Notice(t("open.unchecked"));
     return false;
   }
-  return selectLines(view, citation);
+  showPlace(view, place);
+  return true;
 }
 
-function selectLines(view: MarkdownView, citation: Parameters<typeof placeOf>[0]): boolean {
-  const place = placeOf(citation, view.editor);
-  if (place === null) return false;
+function shownLines(view: MarkdownView): Lines {
+  return view.getMode() === "preview" ? linesOf(view.getViewData()) : view.editor;
+}
+
+function showPlace(view: MarkdownView, place: Place): void {
+  if (view.getMode() === "preview") {
+    // Obsidian's own way of reaching a line in reading view; it also flashes it.
+    view.setEphemeralState({ line: place.from.line });
+    return;
+  }
   view.editor.setSelection(place.from, place.to);
   view.editor.scrollIntoView(place, true);
   view.editor.focus();
-  return true;
-}
-
-function scrollReadingView(view: MarkdownView, citation: Citation, text: string): boolean {
-  const lines = linesOf(view.getViewData());
-  const place = placeOf(citation, lines);
-  if (place === null || !isPassage(textAt(place, lines), text, citation)) return false;
-  // Obsidian's own way of reaching a line in reading view; it also flashes it.
-  view.setEphemeralState({ line: place.from.line });
-  return true;
 }
 
 // The text the daemon found and the text the editor shows at those lines must be the same.
