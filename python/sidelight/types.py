@@ -150,8 +150,9 @@ class NoteKind(StrEnum):
 class CanvasNode:
     """A text node of a canvas."""
 
-    id: str
+    id: str  # no other node of the canvas has it
     text: str
+    named: bool = True  # False: the id is made from its place; the file gives none of its own
 
 
 @plentiful(frozen=True, slots=True)

@@ -392,7 +392,8 @@ def check_property(before: str, key: str, after: str) -> tuple[int, int, str] | 
 )
 def test_a_property_is_found_by_key_and_value(key: str, value: str, edited: str) -> None:
     before = f"---\n{key}: {value}\n---\ntext\n"
-    assert check_property(before, key, f"---\na: 1\n{key}:   '{value}'\n---\n") == (3, 3, "exact")
+    assert check_property(before, key, f"---\na: 1\n{key}:   {value}\n---\n") == (3, 3, "exact")
+    assert check_property(before, key, f"---\n{key}:   '{value}'\n---\n") == (2, 2, "similar")
     assert check_property(before, key, f"---\n{key}: {edited}\n---\n") == (2, 2, "similar")
     assert check_property(before, key, f"---\nother: {value}\n---\n") == "the property is gone"
     assert check_property(before, key, "text\n") == "the property is gone"
@@ -406,20 +407,85 @@ def test_another_value_is_another_property(old: str, new: str) -> None:
     assert got == "the value of the property is another"
 
 
+@pytest.mark.parametrize(
+    ("value", "comment", "other"),
+    [("high", "# of the week", "# of the month"), ("高", "# 本周", "# 本月")],
+)
+def test_a_property_with_another_comment_is_not_shown_as_it_was(
+    value: str, comment: str, other: str
+) -> None:
+    before = f"---\nrank: {value} {comment}\n---\n"
+    assert check_property(before, "rank", f"---\nrank: {value} {other}\n---\n") == (
+        2,
+        2,
+        "similar",
+    )
+    assert check_property(before, "rank", f"---\na: 1\nrank: {value}  {comment}\n---\n") == (
+        3,
+        3,
+        "exact",
+    )
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "nearer"),
+    [
+        (
+            "how the ferry runs in winter storms",
+            "how the ferry runs in summer storms",
+            "how a ferry runs in summer storms",
+        ),
+        (
+            "冬天渡轮在大风中如何运行的说明和全部注意事项",
+            "夏天渡轮在大风中如何运行的说明和全部注意事项",
+            "夏天渡轮在风中如何运行的说明和全部注意事项",
+        ),
+    ],
+)
+def test_a_value_that_stood_under_another_key_is_not_this_ones_edited_value(
+    one: str, other: str, nearer: str
+) -> None:
+    before = f"---\na: {one}\nb: {other}\n---\n"
+    anothers = "the value is that of another property"
+    for key, after in [
+        ("a", f"a: {other}\nb: {one}"),
+        ("b", f"a: {other}\nb: {one}"),
+        ("a", f"a: '{other}'  # once b\nb: {other}"),
+        ("a", f"a: {nearer}"),
+    ]:
+        assert check_property(before, key, f"---\n{after}\n---\n") == anothers
+    # The other one stands as it was: this one was edited to be like it.
+    assert check_property(before, "a", f"---\na: {nearer}\nb: {other}\n---\n") == (
+        2,
+        2,
+        "similar",
+    )
+
+
 def card(node: str, text: str) -> dict[str, object]:
     return {"id": node, "type": "text", "text": text}
 
 
 def check_card(before: list[dict[str, object]], after: list[dict[str, object]]) -> str | None:
-    """The card the first one of `before` is found in."""
+    """The card that the first one of `before` is found in."""
+    citation = card_now(before, after)
+    return citation.node if citation.match else None
+
+
+def card_now(
+    before: list[dict[str, object]], after: list[dict[str, object]], part: str | None = None
+) -> Citation:
+    """Where the first card of `before`, or a part of it, is now."""
     old, new = (
         parse_note("Board.canvas", json.dumps({"nodes": nodes}).encode())
         for nodes in (before, after)
     )
     first = old.canvas_nodes[0]
-    passage = Passage(PassageKind.CANVAS, (), None, None, None, first.id, first.text)
-    citation = relocate(old, passage, new)
-    return citation.node if citation.match else None
+    text = first.text if part is None else part
+    start = first.text.index(text)
+    columns = None if part is None else (start, start + len(text))
+    passage = Passage(PassageKind.CANVAS, (), None, None, columns, first.id, text)
+    return relocate(old, passage, new)
 
 
 @pytest.mark.parametrize(
@@ -438,6 +504,75 @@ def test_a_card_is_found_by_id_then_by_unique_text_then_by_likeness(text: str) -
 def test_a_cards_text_is_not_taken_from_its_twin() -> None:
     twins = [card("a", "the same words on two cards"), card("b", "the same words on two cards")]
     assert check_card(twins, [twins[1]]) is None
+
+
+CARDS = [
+    (
+        "Plan the gazebo party with raspberry juice",
+        "Plan the gazebo party with lemonade 🍋",
+        "Plan the gazebo party with lemonade",
+    ),
+    (
+        "凉亭聚会的准备：桌椅、灯和树莓汁",
+        "凉亭聚会的准备：桌椅、灯和柠檬水 🍋",
+        "凉亭聚会的准备：桌椅、灯和柠檬水",
+    ),
+]
+
+
+@pytest.mark.parametrize(("mine", "theirs", "nearer"), CARDS)
+def test_a_text_that_stood_in_another_card_is_not_this_ones_edited_text(
+    mine: str, theirs: str, nearer: str
+) -> None:
+    before = [card("n2", mine), card("n1", theirs)]
+    assert check_card(before, [card("n2", theirs)]) is None
+    assert check_card(before, [card("n2", theirs), card("n1", theirs)]) is None
+    assert check_card(before, [card("n2", nearer)]) is None  # what was edited is n1's text
+    assert check_card(before, [card("n2", nearer), card("n1", theirs)]) == "n2"
+    assert check_card(before, [card("n2", f"{mine}!")]) == "n2"
+    # In lines of other lengths it is the same text.
+    cut = theirs[:12] + "\n" + theirs[12:].strip() if " " in theirs[:20] else theirs + "\n🎏"
+    assert check_card([before[0], card("n1", cut)], [card("n2", cut)]) is None
+    assert check_card([before[0], card("n1", cut)], [card("n2", cut.replace("\n", " "))]) is None
+
+
+@pytest.mark.parametrize(("mine", "theirs", "nearer"), CARDS)
+def test_a_sentence_that_stood_in_another_card_is_not_a_part_of_this_one(
+    mine: str, theirs: str, nearer: str
+) -> None:
+    mine, theirs, nearer = (f"{text}。" for text in (mine, theirs, nearer))
+    rest = "The pier is long. 码头很长。"
+    before = [card("n2", mine + rest), card("n1", rest + theirs)]
+    for now in (theirs, nearer):
+        assert card_now(before, [card("n2", now + rest)], mine).match is None
+    kept = card_now(before, [card("n2", nearer + rest), before[1]], mine)
+    assert (kept.match, kept.text) == (Match.SIMILAR, nearer)
+
+
+def test_a_twin_that_was_deleted_does_not_hide_an_edited_card() -> None:
+    for text in ("the same words on two cards", "两张卡片上的同一句话在这里"):
+        twins = [card("a", text), card("b", text)]
+        assert check_card(twins, [card("a", text + "!")]) == "a"
+
+
+def nameless(text: str) -> dict[str, object]:
+    return {"type": "text", "text": text}
+
+
+@pytest.mark.parametrize(
+    "text", ["Ask the captain about the spare rope.", "向船长要一根备用的绳子。"]
+)
+def test_a_card_without_an_id_is_found_by_its_text_alone(text: str) -> None:
+    other = card("b", "other")
+    edited = text + "!"
+    assert check_card([nameless(text), other], [other, nameless(text)]) == "1"
+    assert check_card([nameless(text), other], [other, card("c", text)]) == "c"
+    for there in (nameless(edited), card("0", edited)):
+        assert check_card([nameless(text), other], [there, other]) is None
+    # Nor is one that has an id found by the place of one that has none, or by a shared id.
+    assert check_card([card("0", text), other], [nameless(edited), other]) is None
+    assert check_card([card("a", text), other], [card("a", edited), card("a", "x")]) is None
+    assert check_card([card("a", text), card("a", "x")], [card("a", edited)]) is None
 
 
 @pytest.mark.parametrize("joint", [" ", "\n"])

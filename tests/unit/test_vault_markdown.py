@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from datetime import date
 
 import pytest
@@ -403,6 +404,25 @@ def test_canvas_gives_text_nodes_and_links_in_node_order() -> None:
     assert [(k.target, k.embed, k.is_asset, k.line, k.node) for k in parsed.links] == [
         ("甲/图.png", True, True, None, "f"),
         ("b", False, False, None, "t"),
+    ]
+
+
+def test_canvas_nodes_without_an_id_of_their_own_get_one_that_no_other_has() -> None:
+    nodes = [
+        {"text": "甲"},
+        {"id": "0", "text": "b"},
+        {"id": "b", "text": "乙"},
+        {"id": "b", "text": "d"},
+        {"id": None, "text": "e"},
+    ]
+    text = json.dumps({"nodes": [{"type": "text", **node} for node in nodes]})
+    parsed = note(text, "Board.canvas").canvas_nodes
+    assert [(n.id, n.named) for n in parsed] == [
+        ("#0", False),
+        ("0", True),
+        ("2", False),
+        ("3", False),
+        ("4", False),
     ]
 
 

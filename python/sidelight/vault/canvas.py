@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from pathlib import PurePosixPath
 from typing import Any
 
@@ -23,11 +24,10 @@ def parse_canvas(path: str, data: bytes) -> Note:
     nodes, problem = _nodes(text)
     texts: list[CanvasNode] = []
     links: list[Link] = []
-    for number, node in enumerate(nodes):
-        node_id = readable(str(node["id"])) if _is_id(node.get("id")) else str(number)
+    for node, (node_id, named) in zip(nodes, _ids(nodes), strict=True):
         content, file = _string(node, "text"), _string(node, "file")
         if node.get("type") == "text" and content is not None:
-            texts.append(CanvasNode(node_id, content))
+            texts.append(CanvasNode(node_id, content, named))
             links += _text_links(content, node_id)
         elif node.get("type") == "file" and file is not None:
             links.append(_file_link(file, _string(node, "subpath") or "", node_id))
@@ -64,6 +64,26 @@ def _string(node: Mapping[str, Any], key: str) -> str | None:
 
 def _is_id(value: object) -> bool:
     return isinstance(value, str | int | float)
+
+
+def _ids(nodes: Sequence[Mapping[str, Any]]) -> list[tuple[str, bool]]:
+    """An id for each node, and whether it is its own.
+
+    JSON Canvas wants one; a node without, or with that of another, is known by its place.
+    """
+    given = [node.get("id") for node in nodes]
+    written = [readable(str(value)) if _is_id(value) else None for value in given]
+    counts = Counter(written)
+    ids = []
+    for number, node_id in enumerate(written):
+        if node_id is not None and counts[node_id] == 1:
+            ids.append((node_id, True))
+            continue
+        place = str(number)
+        while place in counts:
+            place = f"#{place}"
+        ids.append((place, False))
+    return ids
 
 
 def _error_line(error: Exception) -> int | None:

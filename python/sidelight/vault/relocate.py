@@ -6,7 +6,7 @@ business of `query/cite.py`). Every rule prefers no answer to a wrong one. Pure.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -24,8 +24,9 @@ from sidelight.types import (
 )
 from sidelight.vault.lines import split_lines
 from sidelight.vault.pieces import Pieces, Text, normalise
+from sidelight.vault.rivals import APART, is_another_cards
 from sidelight.vault.run_rules import MIN_LETTERS, Found, Lost, Sought, find_run, letters
-from sidelight.vault.similar_run import THRESHOLD
+from sidelight.vault.similar_run import THRESHOLD, TooManyError
 from sidelight.vault.similarity import ratio
 
 
@@ -131,11 +132,32 @@ def relocate_property(before: Note, passage: Passage, after: Note) -> Citation:
     text = "\n".join(after.lines[new.start_line - 1 : new.end_line])
     lines = (new.start_line, new.end_line)
     if _same(old.value, new.value):
-        return _changed(passage, Match.EXACT, "same key and value", lines, text=text)
-    values = _value_text(before, old), _value_text(after, new)
-    if not _alike(*values):
+        was = "\n".join(before.lines[old.start_line - 1 : old.end_line])
+        if normalise(text) == normalise(was):
+            return _changed(passage, Match.EXACT, "same key and value", lines, text=text)
+        why = "same key and value, written in another way"
+        return _changed(passage, Match.SIMILAR, why, lines, text=text)
+    if not _alike(_value_text(before, old), _value_text(after, new)):
         return unresolvable(passage, "the value of the property is another")
+    if _is_another_keys(before, old, after, new):
+        return unresolvable(passage, "the value is that of another property")
     return _changed(passage, Match.SIMILAR, "same key, value changed", lines, text=text)
+
+
+def _is_another_keys(before: Note, old: Property, after: Note, new: Property) -> bool:
+    """Whether a changed value stood under another key, or is more like one that is gone."""
+    value = _value_text(after, new)
+    score = ratio(_value_text(before, old), value)
+    left = {_value_text(after, entry) for entry in after.frontmatter.properties}
+    for other in before.frontmatter.properties:
+        if other is old:
+            continue
+        theirs = _value_text(before, other)
+        if theirs == value or _same(other.value, new.value):
+            return True
+        if theirs not in left and ratio(theirs, value) > score:
+            return True
+    return False
 
 
 def _property(note: Note, passage: Passage) -> Property | None:
@@ -169,12 +191,16 @@ def _alike(old: str, new: str) -> bool:
 
 
 def relocate_node(before: Note, passage: Passage, after: Note) -> Citation:
-    """Finds a card by its id and text, then by unique text, then by its id and like text."""
+    """Finds a card by its id and text, then by unique text, then by its id and like text.
+
+    A card without an id of its own is found by unique text alone. Other cards are to a card what
+    the lines outside a passage are to it: their text is not its edited text.
+    """
     old = next((node for node in before.canvas_nodes if node.id == passage.node), None)
     if old is None:
         return unresolvable(passage, "the index does not hold the card")
     sought = _sought_in_card(old, passage)
-    same = next((node for node in after.canvas_nodes if node.id == passage.node), None)
+    same = _same_card(old, after)
     if same is not None and sought.find(_card_pieces(passage, same)):
         return _in_card(sought, passage, same)
 
@@ -186,24 +212,63 @@ def relocate_node(before: Note, passage: Passage, after: Note) -> Citation:
         if len(holders) == sum(map(holds, before.canvas_nodes)) == 1:
             return _in_card(sought, passage, holders[0])
         return unresolvable(passage, "several cards hold the text")
+    if not old.named:
+        return unresolvable(passage, "the card has no id of its own, and its text is gone")
     if same is None:
         return unresolvable(passage, "the card is gone")
-    return _in_card(sought, passage, same)
+    return _edited_card(before, old, passage, after, same)
 
 
-def _sought_in_card(card: CanvasNode, passage: Passage) -> Sought:
+def _edited_card(
+    before: Note, old: CanvasNode, passage: Passage, after: Note, same: CanvasNode
+) -> Citation:
+    """Rule 5 in a card whose id stayed: not a text that is another card's."""
+    others = _pieces_of_cards(passage, [card for card in before.canvas_nodes if card is not old])
+    sought = _sought_in_card(old, passage, others.counts)
+    edited = _in_card(sought, passage, same)
+    if edited.match is None:
+        return edited
+    text, now = normalise(edited.text), _pieces_of_cards(passage, after.canvas_nodes)
+    # As far as rule 5 looks around a run of the length it allows around the passage.
+    limit = 2 * (2 * sought.extent + 2) + 2
+    try:
+        if is_another_cards(text, ratio(sought.text, text), others, now, limit):
+            return unresolvable(passage, "what is like the passage was another card's text")
+    except TooManyError:
+        return unresolvable(passage, "too many cards are like the passage")
+    return edited
+
+
+def _same_card(old: CanvasNode, after: Note) -> CanvasNode | None:
+    """The card with the id of another version's; None where that id is only its place."""
+    same = (card for card in after.canvas_nodes if card.named and card.id == old.id)
+    return next(same, None) if old.named else None
+
+
+def _sought_in_card(card: CanvasNode, passage: Passage, elsewhere: Container[str] = ()) -> Sought:
     """The passage beside its card: all its lines, or sentences of a card that was cut.
 
     The columns of a part count from the start of the card, as if it were one line.
     """
     end = 1 if passage.columns is not None else len(split_lines(card.text))
-    return Sought(replace(passage, start_line=1, end_line=end), _card_pieces(passage, card))
+    placed = replace(passage, start_line=1, end_line=end)
+    return Sought(placed, _card_pieces(passage, card), elsewhere)
 
 
 def _card_pieces(passage: Passage, card: CanvasNode) -> Pieces:
     if passage.columns is None:
         return Text(split_lines(card.text), 1, tuple).by_line
     return Text([card.text], 1, tuple).by_sentence
+
+
+def _pieces_of_cards(passage: Passage, cards: Sequence[CanvasNode]) -> Pieces:
+    """Several cards as one text, with a piece between them that keeps runs inside a card."""
+    lines: list[str] = []
+    for card in cards:
+        lines += [APART] if lines else []
+        lines += split_lines(card.text) if passage.columns is None else [card.text]
+    text = Text(lines, 1, tuple)
+    return text.by_line if passage.columns is None else text.by_sentence
 
 
 def _in_card(sought: Sought, passage: Passage, card: CanvasNode) -> Citation:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 
+import numpy as np
 from rapidfuzz import process
 from rapidfuzz.distance import Indel
 
@@ -17,6 +18,7 @@ from sidelight.vault.similar_run import THRESHOLD, Mask, Run, TooManyError, simi
 
 # About half: the larger part tells what a place is.
 _MUCH = 0.45
+APART = "\0"  # a piece that is in no text: NUL is replaced where files are read
 _PAIRS = 20_000  # of pieces compared, about 3 ms on the reference machine
 
 
@@ -56,6 +58,27 @@ def is_another(
         return _is_nearer(rivals, found, own, old_own)
     alone = found.first == found.last and cited[0] == cited[1]
     return not anchored and not alone and _is_patchwork(found, cited, old, new)
+
+
+def is_another_cards(text: str, score: float, others: Pieces, now: Pieces, limit: int) -> bool:
+    """Whether a text of a card was another card's, or is more like one that is gone.
+
+    Args:
+        text: N of the place found.
+        score: how like the passage it is, 0 to 1.
+        others: the other cards of the canvas as indexed, `APART` between them.
+        now: all its cards as they are now.
+        limit: longest text of another card to compare with, in `Pieces.extent`.
+
+    Raises:
+        TooManyError: telling would take too long.
+    """
+    if others.find(text):
+        return True
+    gone = others.fewer_in(now)
+    free = [norm in gone and norm != APART for norm in others.norms]
+    rivals = similar_places(text, others, free, limit, lambda: np.ones(len(free), dtype=bool))
+    return bool(rivals) and rivals[0].score > score
 
 
 def _shared(one: tuple[str, str], other: tuple[str, str]) -> int:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from dataclasses import dataclass
 from operator import eq
 
@@ -46,10 +46,17 @@ class Lost:
 
 
 class Sought:
-    """A passage beside the pieces of the note it was indexed from."""
+    """A passage beside the pieces of the note it was indexed from.
 
-    def __init__(self, passage: Passage, old: Pieces) -> None:
+    Args:
+        passage: what the index kept of it.
+        old: the pieces it is among.
+        elsewhere: N of what stood beside these, in other cards of the canvas.
+    """
+
+    def __init__(self, passage: Passage, old: Pieces, elsewhere: Container[str] = ()) -> None:
         self.old = old
+        self.elsewhere = elsewhere
         self.text = normalise(passage.text)
         self.path = normalise_path(passage.heading_path)
         lines = (passage.start_line or 1, passage.end_line or len(old.lines))
@@ -82,7 +89,10 @@ class Sought:
         """
         known = self.old.counts
         inside = set(self.old.norms[self.first : self.last + 1])
-        free = [norm not in known or norm in inside for norm in pieces.norms]
+        free = [
+            norm in inside or (norm not in known and norm not in self.elsewhere)
+            for norm in pieces.norms
+        ]
         free[: pieces.body] = [False] * pieces.body
         return free
 
