@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -109,6 +110,13 @@ def test_three_questions_of_thirty_are_no_proof() -> None:
     ]
     made = tune([*same, *settled], Settings())
     assert made.chosen == DEFAULTS
+
+
+def test_a_gain_that_is_certain_but_tiny_is_not_worth_it() -> None:
+    made = tune([planted_k(n) for n in range(30)], Settings())
+    tiny = replace(made, gain=(0.006, 0.001, 0.014))
+    assert tiny.chosen == DEFAULTS
+    assert "The defaults stay" in render_tuning(tiny)
 
 
 def test_a_shorter_list_leaves_out_what_lies_deeper() -> None:

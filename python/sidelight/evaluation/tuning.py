@@ -8,7 +8,7 @@ fitted to:
 - among combinations within one standard error of the best, the one nearest to the defaults is
   taken (the one-standard-error rule of Breiman, Friedman, Olshen and Stone 1984);
 - the defaults stay unless the 95 % interval of the cross-validated gain over them, question by
-  question, lies above zero.
+  question, lies above zero and its mean is at least `LEAST_GAIN`.
 
 Searches and computes; writes nothing.
 """
@@ -43,6 +43,7 @@ GRID: Mapping[str, tuple[float, ...]] = {
 DEEPEST = int(max(GRID["pool"]))
 FEWEST = 20  # below, an interval over questions is too wide to show any gain
 FOLDS = 5
+LEAST_GAIN = 0.01  # of nDCG@10; less is not worth settings of one's own
 REPEATS = 10  # of the folds, so that no single split decides
 
 Numbers = npt.NDArray[np.float64]
@@ -124,7 +125,7 @@ class Tuning:
     @property
     def keeps_defaults(self) -> bool:
         """Whether nothing was shown to be better."""
-        return self.best == self.defaults or self.gain[1] <= 0
+        return self.best == self.defaults or self.gain[1] <= 0 or self.gain[0] < LEAST_GAIN
 
     @property
     def chosen(self) -> Mapping[str, float]:
@@ -231,7 +232,7 @@ def render_tuning(tuning: Tuning) -> str:
     if tuning.best == tuning.defaults:
         verdict = "The defaults stay: nothing is better by more than one standard error."
     elif tuning.keeps_defaults:
-        verdict = "The defaults stay: a gain is not certain."
+        verdict = f"The defaults stay: a gain of {LEAST_GAIN} is not certain."
     else:
         verdict = "The best is chosen: the gain is certain enough."
     return f"{tuning.questions} answerable questions\n\n{table(rows)}\n\n{said}\n{verdict}"
