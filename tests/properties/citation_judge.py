@@ -383,18 +383,29 @@ class Case:
 def judge_property(
     origin: EditedNote, now: EditedNote, passage: Passage, answer: Citation, tally: Tally
 ) -> None:
-    """A property stands where its own line went; the generator never changes its value."""
+    """A property stands where its own line went; no line of another value is its own."""
     assert passage.start_line is not None
+    assert passage.end_line is not None
     tally.add("asked property")
     mark = origin.head[passage.start_line - 1].units[0].origin
     here = [i for i, line in enumerate(now.head, 1) if line.units[0].origin == mark]
+    extent = passage.end_line - passage.start_line + 1
+    texts = [n("\n".join(line.text for line in now.head[i - 1 : i - 1 + extent])) for i in here]
+    kept = texts == [n(passage.text)]
+    show = f"{passage} -> {answer}\n{origin.data()!r}\n{now.data()!r}"
+    if here:
+        tally.add("property kept" if kept else "property edited")
     if answer.match is None:
-        tally.add("property kept but missed" if here else "property gone", None)
-    else:
-        tally.add("property found")
-        anew = not here and n(answer.text) == n(passage.text)
-        if [answer.start_line] != here and not anew:
-            tally.add("property wrong", f"{passage} -> {answer} {now.data()!r}")
+        name = "property edited and not found" if here else "property gone"
+        tally.add("property kept but missed" if kept else name, show)
+        return
+    tally.add("property found")
+    same = n(answer.text) == n(passage.text)
+    exact = answer.match is Match.EXACT
+    tally.add("property exact" if exact else "property similar")
+    anew = not here and same
+    if ([answer.start_line] != here and not anew) or exact != same:
+        tally.add("property wrong", show)
 
 
 def _numbered(note: Note) -> str:

@@ -37,7 +37,7 @@ def judge_canvases(seed: int, scripts: int, edits: int) -> Tally:
         ]
         now = list(cards)
         for _ in range(rng.randint(1, edits)):
-            now = _edited(rng, now)
+            now = _edited(rng, now, cards)
             tally.add("edits")
             after = _parsed(now)
             for passage in passages:
@@ -61,9 +61,14 @@ def _cards(rng: random.Random) -> list[Card]:
     return cards
 
 
-def _edited(rng: random.Random, cards: list[Card]) -> list[Card]:
+ACTIONS = [
+    "change", "change", "rewrite", "delete", "copy", "order", "id", "add", "take", "swap",
+]  # fmt: skip
+
+
+def _edited(rng: random.Random, cards: list[Card], before: list[Card]) -> list[Card]:
     cards = list(cards)
-    action = rng.choice(["change", "change", "rewrite", "delete", "copy", "order", "id", "add"])
+    action = rng.choice(ACTIONS)
     fresh = f"n{rng.randrange(10**6)}"
     at = rng.randrange(len(cards)) if cards else 0
     if action == "add" or not cards:
@@ -76,6 +81,10 @@ def _edited(rng: random.Random, cards: list[Card]) -> list[Card]:
         del cards[at]
     elif action == "copy":
         cards.append(replace(cards[at], id=fresh, origin=None))
+    elif action == "take":
+        cards = _with_text_of_another(rng, cards, at, before)
+    elif action == "swap":
+        _swap(rng, cards, at)
     elif action == "order":
         rng.shuffle(cards)
     else:
@@ -83,9 +92,43 @@ def _edited(rng: random.Random, cards: list[Card]) -> list[Card]:
     return cards
 
 
+def _with_text_of_another(
+    rng: random.Random, cards: list[Card], at: int, before: list[Card]
+) -> list[Card]:
+    """A card gets the text that another one had; that one may be gone for it."""
+    held = n(cards[at].text)
+    givers = [card for card in before if card.id != cards[at].id and n(card.text) != held]
+    if not givers:
+        return cards
+    giver = rng.choice(givers)
+    taken = replace(cards[at], text=giver.text, origin=None)
+    gone = giver.id if rng.random() < 0.5 else None
+    rest = [taken if i == at else card for i, card in enumerate(cards)]
+    return [card for card in rest if card is taken or card.id != gone]
+
+
+def _swap(rng: random.Random, cards: list[Card], at: int) -> None:
+    """Two cards trade their texts; what is cited goes with its text."""
+    to = rng.randrange(len(cards))
+    if n(cards[at].text) != n(cards[to].text):
+        ids = cards[at].id, cards[to].id
+        cards[at], cards[to] = replace(cards[to], id=ids[0]), replace(cards[at], id=ids[1])
+
+
 def _parsed(cards: list[Card]) -> Note:
     nodes = [{"id": c.id, "type": "text", "text": c.text, "x": 0, "y": 0} for c in cards]
     return parse_note("Board.canvas", json.dumps({"nodes": nodes, "edges": []}).encode())
+
+
+def _traded(cards: list[Card], shown: Card, passage: Passage) -> bool:
+    """Whether the card with the passage's id has the text of another that held the passage too.
+
+    Two histories lead to the same file; the id tells which one the answer goes by.
+    """
+    if shown.id != passage.node or shown.origin is None:
+        return False
+    was = cards[shown.origin]
+    return was.id != passage.node and n(passage.text) in n(was.text)
 
 
 def _judge(
@@ -108,6 +151,8 @@ def _judge(
         tally.add("same text" if n(answer.text) == n(passage.text) else "other text", show)
         if exact and n(answer.text) != n(passage.text):
             tally.add("exact wrong", show)
+        elif _traded(cards, shown, passage):
+            tally.add("equal texts traded places")
         # A copy pasted by an edit stands for a card that lost its text.
         elif here and shown not in here and (not exact or n(here[0].text) == n(old.text)):
             tally.add("exact wrong" if exact else "similar wrong", show)

@@ -379,7 +379,28 @@ class EditedNote:
         else:
             keys = [i for i, line in enumerate(self.head) if i and line.text[:1] != " "]
             at = self.rng.choice(keys)
-            self.head.insert(at, Line((Unit(f"key{self.rng.randrange(999)}: value"),)))
+            self.head.insert(at, Line((Unit(f"key{self.rng.randrange(10**6)}: value"),)))
+
+    def edit_property(self) -> None:
+        """A value is edited, gets a comment, or two keys trade their values."""
+        rng = self.rng
+        values = [i for i, line in enumerate(self.head) if ": " in line.text]
+        if not values:
+            return
+        at, to = rng.choice(values), rng.choice(values)
+        key, _, value = self.head[at].text.partition(": ")
+        other_key, _, other = self.head[to].text.partition(": ")
+        action = rng.choice(["change", "change", "comment", "swap"])
+        if action == "swap" and value != other:  # neither key has its own value any more
+            self.head[at] = Line((Unit(f"{key}: {other}"),))
+            self.head[to] = Line((Unit(f"{other_key}: {value}"),))
+            return
+        if action == "comment":
+            value = f"{value.partition(' # ')[0]} # {rng.choice(ENGLISH)}"
+        elif action == "change":
+            value = small_change(rng, value)
+        unit = self.head[at].units[0]
+        self.head[at] = Line((replace(unit, text=f"{key}: {value}"),))
 
 
 EDITS = {
@@ -404,6 +425,7 @@ EDITS = {
     "final": 2,
     "truncate": 2,
     "frontmatter": 3,
+    "property": 9,
 }
 
 
@@ -451,12 +473,15 @@ def _table(rng: random.Random) -> list[str]:
 
 
 def _frontmatter(rng: random.Random) -> list[str]:
+    summary, chinese = sentence(rng, 10, 20, False), sentence(rng, 12, 20, True)
     entries = [
         "tags:\n  - one\n  - 二",
-        f"summary: {sentence(rng, 10, 20, False)}",
-        f"摘要: {sentence(rng, 12, 20, True)}",
+        f"summary: {summary}",
+        f"description: {small_change(rng, summary)}",
+        f"摘要: {chinese}",
+        f"说明: {small_change(rng, chinese)}",
         f"status: {rng.choice(['draft', 'done'])}",
         f"rating: {rng.randrange(6)}",
     ]
-    chosen = rng.sample(entries, rng.randint(1, 4))
+    chosen = rng.sample(entries, rng.randint(1, 5))
     return ["---", *"\n".join(chosen).split("\n"), "---"]

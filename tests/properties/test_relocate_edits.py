@@ -39,6 +39,7 @@ def check_floors(tally: Tally) -> None:
     assert counts["exact wrong"] == 0, examples["exact wrong"][0]
     assert counts["exact with another text"] == 0, examples["exact with another text"][0]
     assert counts["property wrong"] == 0, examples["property wrong"][0]
+    assert counts["property kept but missed"] == 0, examples["property kept but missed"][0]
     allowed = counts["similar"] // 1000
     assert counts["similar wrong"] <= max(allowed, 1), examples["similar wrong"]
     for form in FORMS:
@@ -53,7 +54,14 @@ def check_floors(tally: Tally) -> None:
 def test_each_answer_is_where_the_passage_went() -> None:
     tally = judge_scripts(seed=1, scripts=220, edits=6)
     assert tally.counts["edits"] >= 700
-    for part in ("asked part", "property found", "fresh", "similar", "unresolvable"):
+    for part in (
+        "asked part",
+        "property exact",
+        "property similar",
+        "fresh",
+        "similar",
+        "unresolvable",
+    ):
         assert tally.counts[part] > 20, part
     check_floors(tally)
 

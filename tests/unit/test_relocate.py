@@ -530,6 +530,12 @@ def test_a_text_that_stood_in_another_card_is_not_this_ones_edited_text(
     assert check_card(before, [card("n2", nearer)]) is None  # what was edited is n1's text
     assert check_card(before, [card("n2", nearer), card("n1", theirs)]) == "n2"
     assert check_card(before, [card("n2", f"{mine}!")]) == "n2"
+    # Nor where it shares lines with this one's.
+    shared = "Bring the long table\n带上长桌子"
+    several = [card("n2", f"{mine}\n{shared}"), card("n1", f"{theirs}\n{shared}")]
+    swapped = [card("n2", f"{nearer}\n{shared}"), card("n1", f"{mine}!\n{shared}")]
+    assert check_card(several, swapped) is None
+    assert check_card(several, [swapped[0], several[1]]) == "n2"
     # In lines of other lengths it is the same text.
     cut = theirs[:12] + "\n" + theirs[12:].strip() if " " in theirs[:20] else theirs + "\n🎏"
     assert check_card([before[0], card("n1", cut)], [card("n2", cut)]) is None

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
+from itertools import groupby
 
 import numpy as np
 from rapidfuzz import process
@@ -61,7 +62,7 @@ def is_another(
 
 
 def is_another_cards(text: str, score: float, others: Pieces, now: Pieces, limit: int) -> bool:
-    """Whether a text of a card was another card's, or is more like one that is gone.
+    """Whether a text of a card was another card's, or is more like one that lost some of its.
 
     Args:
         text: N of the place found.
@@ -76,7 +77,10 @@ def is_another_cards(text: str, score: float, others: Pieces, now: Pieces, limit
     if others.find(text):
         return True
     gone = others.fewer_in(now)
-    free = [norm in gone and norm != APART for norm in others.norms]
+    free: list[bool] = []
+    for apart, group in groupby(others.norms, key=lambda norm: norm == APART):
+        card = list(group)
+        free += [not apart and not gone.isdisjoint(card)] * len(card)
     rivals = similar_places(text, others, free, limit, lambda: np.ones(len(free), dtype=bool))
     return bool(rivals) and rivals[0].score > score
 
