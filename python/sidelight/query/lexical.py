@@ -36,8 +36,11 @@ class WeightedTerm:
 
     @property
     def mass(self) -> float:
-        """What holding this term is worth: weight times idf."""
-        return self.query.weight * self.idf
+        """What holding this term is worth: weight times idf.
+
+        A function word that no passage holds ("or" in a Chinese vault) says nothing about any.
+        """
+        return 0.0 if self.query.stop and not self.codes else self.query.weight * self.idf
 
 
 class LexicalQuery:
