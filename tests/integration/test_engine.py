@@ -535,7 +535,9 @@ def test_attachment_is_found_by_its_name(opened: Callable[..., Engine], vault: P
     for query, path in [("潮位曲线", "图/潮位曲线.png"), ("tide curve", "Assets/tide-curve.pdf")]:
         one = search(engine, query).results[0]
         assert (one.path, one.citation.kind.value, one.citation.start_line) == (path, "note", None)
-        assert engine.resolve(one.ref)[1].status is CitationStatus.FRESH
+        (vault / path).write_text("other bytes", "utf-8")  # its content is never read
+        there = engine.resolve(one.ref)[1]
+        assert (there.status, there.file_hash) == (CitationStatus.FRESH, None)
         (vault / path).unlink()
         gone = search(engine, query)
         assert path not in paths(gone)

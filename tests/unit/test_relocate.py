@@ -536,10 +536,13 @@ def test_a_text_that_stood_in_another_card_is_not_this_ones_edited_text(
     swapped = [card("n2", f"{nearer}\n{shared}"), card("n1", f"{mine}!\n{shared}")]
     assert check_card(several, swapped) is None
     assert check_card(several, [swapped[0], several[1]]) == "n2"
+    assert check_card(before, [card("n2", f"{theirs}\n{mine}!"), card("n1", theirs)]) == "n2"
     # In lines of other lengths it is the same text.
     cut = theirs[:12] + "\n" + theirs[12:].strip() if " " in theirs[:20] else theirs + "\n🎏"
     assert check_card([before[0], card("n1", cut)], [card("n2", cut)]) is None
-    assert check_card([before[0], card("n1", cut)], [card("n2", cut.replace("\n", " "))]) is None
+    one_line = card("n2", cut.replace("\n", " "))
+    assert check_card([before[0], card("n1", cut)], [one_line]) is None
+    assert check_card([before[0], card("n1", cut)], [one_line, card("n1", cut)]) is None
 
 
 @pytest.mark.parametrize(("mine", "theirs", "nearer"), CARDS)
