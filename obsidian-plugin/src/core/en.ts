@@ -37,7 +37,7 @@ export const en = {
   "settings.askModel": "Model for questions: name",
   "settings.askModel.desc": "The name of the model at that address.",
   "error.ASK_OFF": "No model is named, so asking is off.",
-  "remedy.ASK_OFF": "Name an OpenAI-compatible address in the settings.",
+  "remedy.ASK_OFF": "Give the address of a model in the settings.",
 
   // search field
   "search.placeholder": "Search your notes…",
