@@ -258,11 +258,16 @@ export class PluginSettingTab {
       for (const child of item.items) this.drawItem(parent, child);
       return;
     }
-    const row = parent.createDiv({ cls: "setting-item", attr: { "data-key": item.control.key } });
+    const row = parent.createDiv({ cls: "setting-item" });
+    if (item.control) row.dataset.key = item.control.key;
     const info = row.createDiv("setting-item-info");
     info.createDiv({ cls: "setting-item-name", text: item.name });
     info.createDiv({ cls: "setting-item-description", text: item.desc ?? "" });
-    this.drawControl(row.createDiv("setting-item-control"), item.control);
+    if (item.control) this.drawControl(row.createDiv("setting-item-control"), item.control);
+    if (item.action && !isDisabled(item)) {
+      row.addClass("mod-action");
+      row.addEventListener("click", () => item.action(row, parent.children.length));
+    }
   }
   drawControl(el, control) {
     const value = this.getControlValue(control.key);
@@ -292,7 +297,10 @@ export class PluginSettingTab {
       input.value = value ?? "";
       input.addEventListener("change", () => set(isNumber ? Number(input.value) : input.value));
     }
-    const { disabled } = control;
-    input.disabled = typeof disabled === "function" ? disabled() : disabled === true;
+    input.disabled = isDisabled(control);
   }
+}
+
+function isDisabled({ disabled }) {
+  return typeof disabled === "function" ? disabled() : disabled === true;
 }
