@@ -309,6 +309,8 @@ def main() -> int:
             files = asyncio.run(connect_often(daemon.found, options.connects))
         finally:
             daemon.stop()
+        for log in sorted((Path(folder) / "state").rglob("*.log")):
+            print(*(line for line in log.read_text("utf-8").splitlines() if " ERROR " in line))
     return report(tally, files, options)
 
 

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import random
+import re
+import threading
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sidelight.store.catalog import Catalog
+from sidelight.store.catalog import Catalog, Vocabulary
 from sidelight.store.prefixes import PrefixIndex
 from sidelight.store.rows import ChunkRow, NoteRow
 from sidelight.store.vectors import VectorMatrix
@@ -179,3 +181,34 @@ def test_vectors_of_replaced_texts_change_no_answer() -> None:
     assert aged.nearest(query, 1, None)[0][0] != "new 新", "it counts from the next `keep_to` on"
     aged.keep_to({*names, "new 新"}, 2)
     assert aged.nearest(query, 1, None)[0][0] == "new 新"
+
+
+def test_words_are_looked_up_while_notes_are_being_saved() -> None:
+    """A search that walked all terms failed when a saved note brought a new one."""
+    vocabulary = Vocabulary()
+    latin = re.compile("[a-z]+")
+    for number in range(20_000):
+        vocabulary.code(f"term{number}")
+    done = threading.Event()
+
+    def save() -> None:
+        number = 0
+        while not done.is_set():
+            vocabulary.code("new" + "abcdefghij"[number % 10] * (number % 50 + 1))
+            vocabulary.count(np.array([vocabulary.code(f"笔记{number}")], np.int32), 1)
+            number += 1
+
+    saving = threading.Thread(target=save)
+    saving.start()
+    try:
+        for _ in range(30):
+            live = list(vocabulary.live_terms())
+            assert all(term.startswith("笔记") for term in live)
+            words = vocabulary.spelled(latin)
+            assert all(word.startswith("new") for word in words)
+            assert len(words) == len(set(words))
+            assert isinstance(vocabulary.starting_with("笔记"), list)
+    finally:
+        done.set()
+        saving.join()
+    assert vocabulary.spelled(latin)

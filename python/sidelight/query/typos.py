@@ -44,9 +44,8 @@ def corrections(query: LexicalQuery, catalog: Catalog) -> tuple[Correction, ...]
     words = list(dict.fromkeys(t.term for t in unknown if _LATIN.fullmatch(t.term)))
     if not words or len(words) > _MOST_WORDS:
         return ()
-    with catalog.lock:
-        vocabulary = [t for t in catalog.vocabulary.live_terms() if _LATIN.fullmatch(t)]
-        found = [_nearest(word, vocabulary, catalog) for word in words]
+    spelled = catalog.vocabulary.spelled(_LATIN)
+    found = [_nearest(word, spelled, catalog) for word in words]
     sources = {t.term: t.source for t in reversed(unknown)}
     pairs = zip(words, found, strict=True)
     meant = tuple(Correction(sources[word], near) for word, near in pairs if near is not None)
@@ -68,9 +67,9 @@ def _nearest(word: str, vocabulary: Sequence[str], catalog: Catalog) -> str | No
         word, vocabulary, scorer=OSA.distance, processor=None, score_cutoff=slips, limit=None
     )
 
-    def rank(found: tuple[str, float, int]) -> tuple[float, int, int, str]:
-        code = catalog.vocabulary.find(found[0])
-        frequency = catalog.vocabulary.df(code) if code is not None else 0
-        return (found[1], -len(found[0]), -frequency, found[0])
-
-    return min(near, key=rank)[0] if near else None
+    known = [
+        (distance, -len(term), -catalog.vocabulary.df(code), term)
+        for term, distance, _ in near
+        if (code := catalog.vocabulary.find(term)) is not None
+    ]
+    return min(known)[3] if known else None

@@ -7,6 +7,7 @@ under `lock`, readers hold the lock for as long as they walk it. Knows no LanceD
 from __future__ import annotations
 
 import hashlib
+import re
 import threading
 from collections.abc import Iterable, Sequence
 from itertools import islice
@@ -30,6 +31,7 @@ class Vocabulary:
         self._terms: list[str] = []
         self._df: NDArray[np.int32] = np.zeros(1024, np.int32)
         self._prefixes = PrefixIndex()
+        self._spelled: dict[re.Pattern[str], tuple[list[str], int]] = {}
 
     def __len__(self) -> int:
         return len(self._terms)
@@ -38,11 +40,12 @@ class Vocabulary:
         """The term's code, new if it was never seen."""
         code = self._code.get(term)
         if code is None:
-            code = self._code[term] = len(self._terms)
-            self._terms.append(term)
-            self._prefixes.add(term)
-            if code >= len(self._df):
+            code = len(self._terms)
+            if code >= len(self._df):  # first, as a reader may ask for the term at any moment
                 self._df = np.concatenate([self._df, np.zeros(len(self._df), np.int32)])
+            self._terms.append(term)
+            self._code[term] = code
+            self._prefixes.add(term)
         return code
 
     def find(self, term: str) -> int | None:
@@ -71,7 +74,15 @@ class Vocabulary:
 
     def live_terms(self) -> Iterable[str]:
         """Every term some live chunk holds."""
-        return (t for t, c in self._code.items() if self._df[c] > 0)
+        return (t for code, t in enumerate(self._terms[:]) if self._df[code] > 0)
+
+    def spelled(self, pattern: re.Pattern[str]) -> list[str]:
+        """The terms that match as a whole, live or not. Each is looked at once in its life."""
+        known, seen = self._spelled.get(pattern, ([], 0))
+        new = self._terms[seen:]
+        known = [*known, *filter(pattern.fullmatch, new)] if new else known
+        self._spelled[pattern] = known, seen + len(new)
+        return known
 
 
 class Catalog:
