@@ -31,7 +31,10 @@ def log_file(tmp_path: Path) -> Iterator[Path]:
     before = root.level
     root.addHandler(keeping)
     root.setLevel(logging.INFO)
+    ours = logging.getLogger("sidelight")
+    propagated, ours.propagate = ours.propagate, True  # a command that ran before turned it off
     yield file
+    ours.propagate = propagated
     root.removeHandler(keeping)
     root.setLevel(before)
     keeping.close()

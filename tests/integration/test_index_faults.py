@@ -16,7 +16,7 @@ from sidelight.config import Settings
 from sidelight.engine import Engine
 from sidelight.errors import IndexUnavailableError, NotFoundError, VaultError
 from sidelight.store import folder as store_folder
-from sidelight.store import statements, tables
+from sidelight.store import statements
 from sidelight.store.tables import Tables
 from sidelight.store.vector_tables import table_name
 from sidelight.types import Mode, SearchRequest
@@ -480,7 +480,7 @@ def test_a_clock_that_jumps_changes_nothing(kept: Kept, monkeypatch: pytest.Monk
     engine = kept.synced()
     for year, word in ((1971, "thylacine"), (2150, "袋狼"), (2001, "守拙")):
         now = (year - 1970) * 31_556_952.0
-        monkeypatch.setattr(tables.time, "time", lambda now=now: now)
+        monkeypatch.setattr(time, "time", lambda now=now: now)
         file.write_text(word, "utf-8")
         os.utime(file, (now, now))
         engine.sync(lexical_only=True)
