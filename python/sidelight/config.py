@@ -167,7 +167,7 @@ def open_vault(vault: str | os.PathLike[str]) -> Path:
     Raises:
         VaultError: it does not exist, is not a folder, or cannot be listed.
     """
-    path = Path(vault).expanduser()
+    path = Path(os.path.expanduser(vault))
     if not path.exists():
         raise VaultError(f"There is no folder at {path}.", "Check the path of the vault.")
     if not path.is_dir():

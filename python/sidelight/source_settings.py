@@ -6,6 +6,7 @@ there is asked when it is searched, checked or newly set (`missing`).
 
 from __future__ import annotations
 
+import os
 import unicodedata
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
@@ -99,7 +100,7 @@ def missing(source: SourceSettings) -> str:
     """What a description names that is not there, in words; "" if all is."""
     if source.kind == "command":
         return ""
-    place = Path(source.path).expanduser()
+    place = Path(os.path.expanduser(source.path))
     if source.kind == "records":
         return "" if place.is_file() else f"there is no file at {place}"
     return "" if place.is_dir() else f"there is no folder at {place}"
@@ -174,7 +175,7 @@ def _check_fields(source: SourceSettings, given: Mapping[str, Any]) -> None:
 def _check_path(source: SourceSettings) -> None:
     if not source.path:
         raise _wrong(source.name, "has no path", "Give its 'path'.")
-    if not Path(source.path).expanduser().is_absolute():
+    if not Path(os.path.expanduser(source.path)).is_absolute():
         raise _wrong(
             source.name, "has a path that is not whole", "Begin it at the root, or with `~`."
         )

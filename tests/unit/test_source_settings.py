@@ -36,6 +36,7 @@ GOOD: list[dict[str, Any]] = [
         ({"name": "vault", "kind": "markdown", "path": "/x"}, "the vault itself"),
         ({"name": "A", "kind": "markdown"}, "'A' has no path"),
         ({"name": "A", "kind": "markdown", "path": "notes"}, "not whole"),
+        ({"name": "甲", "kind": "markdown", "path": "~nobody-of-that-name/笔记"}, "not whole"),
         ({"name": "A", "kind": "markdown", "path": "/x", "table": "t"}, "has no 'table'"),
         ({"name": "A", "kind": "markdown", "path": "/x", "depth": 1}, "no field 'depth'"),
         ({"name": "A", "kind": "markdown", "path": "/x", "timeout_s": 0}, "from 0.1 to 300"),

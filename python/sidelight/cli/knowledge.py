@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Sequence
 from datetime import datetime
@@ -76,7 +77,7 @@ def add(
     """
     from sidelight.cli import ask
 
-    full = str(Path(path).expanduser().absolute()) if path else ""
+    full = str(Path(os.path.expanduser(path)).absolute()) if path else ""
     source = SourceSettings(
         name, kind, description, timeout, full, index_dir, table, title_column,
         text_columns or ("text",), id_column, link_column, encoding, command, given,

@@ -6,6 +6,7 @@ can be named by its path. Nothing here downloads: loading a model never touches 
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -43,7 +44,7 @@ def resolve_folder(name_or_folder: str = "") -> Path:
     named = config.models_dir() / name_or_folder
     if Path(name_or_folder).name == name_or_folder and named.is_dir():
         return named
-    return Path(name_or_folder).expanduser()
+    return Path(os.path.expanduser(name_or_folder))
 
 
 def load_embedder(name_or_folder: str = "", threads: int = 0) -> Embedder:

@@ -14,6 +14,7 @@ Knows no budget and downloads nothing.
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -73,7 +74,7 @@ def token_counter(name: str, embedder: Embedder | None, model: str = "") -> Toke
         return TokenCounter(BYTES, count_bytes)
     if name == ESTIMATE:
         return TokenCounter(ESTIMATE, estimate)
-    path = Path(name).expanduser()
+    path = Path(os.path.expanduser(name))
     if not path.is_file():
         raise UsageError(
             f"There is no tokenizer named '{name}', and no such file.",
