@@ -140,14 +140,14 @@ class Round:
         until = time.monotonic() + seconds
         with self._news:
             while True:
+                if self._cancelled():  # first: the sources end then, which is no answer
+                    raise CancelledError("The search was cancelled.")
                 self._give_up_late()
                 if len(self._outcomes) == len(self._sources):
                     return True
                 left = until - time.monotonic()
                 if len(self._outcomes) > known or left <= 0:
                     return False
-                if self._cancelled():
-                    raise CancelledError("The search was cancelled.")
                 self._news.wait(min(left, 0.05))
 
     def ask_one(self, source: SourceSettings, arguments: Mapping[str, str]) -> Outcome:
