@@ -9,7 +9,7 @@ import pytest
 
 from sidelight.types import Citation, Match, Passage, PassageKind, heading_path_at
 from sidelight.vault.markdown import parse_note
-from sidelight.vault.relocate import relocate, renamed_to
+from sidelight.vault.relocate import relocate
 
 
 def check(before: str, lines: tuple[int, int], after: str) -> tuple[int, int, str] | str:
@@ -601,9 +601,3 @@ def test_a_note_cited_as_a_whole_is_there_as_long_as_its_file() -> None:
     old, new = parse_note("空.md", b""), parse_note("空.md", b"no longer empty\n")
     passage = Passage(PassageKind.NOTE, (), None, None, None, None, "")
     assert relocate(old, passage, new).match is Match.EXACT
-
-
-def test_a_vanished_note_is_renamed_only_if_one_other_file_holds_its_bytes() -> None:
-    assert renamed_to("h", {"b.md": "h", "c.md": "x"}) == "b.md"
-    assert renamed_to("h", {"b.md": "h", "副本.md": "h"}) is None
-    assert renamed_to("h", {"c.md": "x"}) is None

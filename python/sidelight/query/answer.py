@@ -24,6 +24,7 @@ from sidelight.query.typos import Correction
 from sidelight.store.rows import ChunkRow
 from sidelight.trace import Stopwatch
 from sidelight.types import (
+    Chunk,
     Citation,
     CitationStatus,
     Degraded,
@@ -98,8 +99,8 @@ def cite_linked(index: Index, cited: Cited, linked: Sequence[Linked]) -> Cited:
     return cited
 
 
-def passage_of(chunk: ChunkRow, text: str) -> Passage:
-    """What the resolver needs of an indexed chunk."""
+def passage_of(chunk: ChunkRow | Chunk, text: str) -> Passage:
+    """What the resolver needs of a chunk, indexed or just cut."""
     return Passage(
         kind=chunk.kind,
         heading_path=chunk.heading_path,

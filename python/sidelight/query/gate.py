@@ -32,7 +32,7 @@ _TOP = 10
 # confidence. Balanced keeps .97 and .98 of the answerable questions of the two real vaults and
 # refuses .60 and .53 of the others; words alone keep .70 and .75 and refuse .5 and .4, as few
 # questions repeat the words of their answer (docs/ranking.md).
-_PLAIN_THRESHOLDS = {"lenient": 0.38, "balanced": 0.46, "strict": 0.52}
+PLAIN_THRESHOLDS = {"lenient": 0.38, "balanced": 0.46, "strict": 0.52}
 _WORDS_THRESHOLDS = {"lenient": 0.03, "balanced": 0.06, "strict": 0.15}
 
 
@@ -109,7 +109,7 @@ class Gate:
             channels: that took part.
         """
         name = "+".join(sorted(channels))
-        plain = _PLAIN_THRESHOLDS if "vector" in channels else _WORDS_THRESHOLDS
+        plain = PLAIN_THRESHOLDS if "vector" in channels else _WORDS_THRESHOLDS
         confidence, thresholds = _apply(self._shipped.get(name), found, plain)
         if name in self._calibrated:
             found = {**found, SHIPPED: _logit(confidence)}

@@ -10,13 +10,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+from sidelight.query.gate import PLAIN_THRESHOLDS
 from sidelight.source_settings import OWN, SourceSettings, name_key
 from sidelight.sources.asking import Card, Found
 from sidelight.sources.refs import ref_of
 from sidelight.sources.round import Outcome
 from sidelight.types import FollowedCard, Result
 
-STRONG = 0.44  # evidence; the plain gate's "balanced" threshold
+STRONG = PLAIN_THRESHOLDS["balanced"]  # evidence
 ENOUGH_STRONG = 3
 MAX_CARDS = 3  # that are followed in one search
 

@@ -13,12 +13,13 @@ from datetime import date
 from typing import Any
 
 from sidelight.query.conditions import All, Filter, cost, matches
+from sidelight.query.gate import PLAIN_THRESHOLDS
 from sidelight.sources.asking import Found, whole
 from sidelight.sources.scoring import Measured
 from sidelight.vault.lines import split_lines
 
-# Of another vault's results: what its evidence must reach, the plain gate's "balanced" threshold.
-VAULT_EVIDENCE = 0.44
+# Of another vault's results: what its evidence must reach.
+VAULT_EVIDENCE = PLAIN_THRESHOLDS["balanced"]
 
 
 def passes(found: Found, measured: Measured, wanted: Filter | None, floor: float) -> bool:

@@ -17,6 +17,7 @@ from pathlib import Path
 from sidelight.config import Settings
 from sidelight.errors import CancelledError, SidelightError
 from sidelight.language.terms import Terms
+from sidelight.query.answer import passage_of
 from sidelight.query.cite import LiveFile, LiveFiles, cite
 from sidelight.source_settings import SourceSettings
 from sidelight.sources.asking import PER_ANSWER, Answer, Ask, Found, SourceError, cut, hash_of
@@ -124,11 +125,13 @@ class MarkdownFolder:
             chunks = chunk_note(live.note)
             if chunk_index >= len(chunks):
                 return None, None
-            passage = _passage(chunks[chunk_index])
+            chunk = chunks[chunk_index]
+            passage = passage_of(chunk, chunk.text)
             return passage, cite(passage, live.content_hash, lambda: live.note, live)
         if old is not None:
             note = parse_note(path, old)
-            passage = _passage(chunk_note(note)[chunk_index])
+            chunk = chunk_note(note)[chunk_index]
+            passage = passage_of(chunk, chunk.text)
             return passage, cite(passage, note.content_hash, lambda: note, live)
         return None, _same_text(live, text_hash)
 
@@ -241,7 +244,7 @@ class MarkdownFolder:
                 text=chunk.text,
                 title=note.title,
                 path=chunk.path,
-                citation=cite(_passage(chunk), note.content_hash, _never_asked, live),
+                citation=cite(passage_of(chunk, chunk.text), note.content_hash, _never_asked, live),
                 heading_path=chunk.heading_path,
                 chunk_index=chunk.chunk_index,
             )
@@ -263,18 +266,6 @@ def _searched(passage: _Passage) -> str:
     chunk = passage.chunk
     return "\n".join(
         [passage.live.note.title, *chunk.heading_path, chunk.context, without_marks(chunk.text)]
-    )
-
-
-def _passage(chunk: Chunk) -> Passage:
-    return Passage(
-        kind=chunk.kind,
-        heading_path=chunk.heading_path,
-        start_line=chunk.start_line,
-        end_line=chunk.end_line,
-        columns=chunk.columns,
-        node=chunk.node,
-        text=chunk.text,
     )
 
 

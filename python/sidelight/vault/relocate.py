@@ -56,17 +56,6 @@ def unresolvable(passage: Passage, why: str) -> Citation:
     return Citation(passage.kind, CitationStatus.UNRESOLVABLE, None, None, None, why=why)
 
 
-def renamed_to(content_hash: str, others: Mapping[str, str]) -> str | None:
-    """Where a note that vanished went, if exactly one other path holds the same bytes.
-
-    Args:
-        content_hash: of the note as indexed.
-        others: path to content hash, without the vanished path.
-    """
-    paths = [path for path, other in others.items() if other == content_hash]
-    return paths[0] if len(paths) == 1 else None
-
-
 # --------------------------------------------------------------------------- lines
 
 
