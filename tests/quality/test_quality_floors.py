@@ -15,8 +15,10 @@ import pytest
 
 from sidelight.config import Settings
 from sidelight.engine import Engine
+from sidelight.evaluation.layers import contexts_json, measure_contexts
 from sidelight.evaluation.runs import Evaluation, evaluate
-from sidelight.evaluation.topics import read_topics
+from sidelight.evaluation.topics import Topic, read_topics
+from sidelight.types import Mode, Origin, SearchRequest
 
 ROOT = Path(__file__).resolve().parents[2]
 CACHE = ROOT / "artifacts" / "evaluation"
@@ -37,6 +39,14 @@ FLOORS: dict[str, Floors] = {
         "covered": 0.65,
     },
 }
+
+# A context of 2,000 tokens: share of the questions with `answers` whose answer is in it; and of
+# the notes that together answer an aggregation question, the share among the first ten.
+CONTEXT_FLOORS: dict[str, Floors] = {
+    "sample": {"answer_in_context": 0.93, "coverage": 0.88},
+    "obsidian-tasks": {"answer_in_context": 0.69, "coverage": 0.72},
+}
+TOKENS = 2_000
 
 
 @cache
@@ -84,3 +94,38 @@ def test_a_shared_set_keeps_its_floor(name: str, shared: Path) -> None:
     folder = shared / "golden" / name
     vault = folder / "vault" if (folder / "vault").is_dir() else shared / "vaults" / name
     check_floors(evaluated(name, vault, folder / "queries.jsonl"), FLOORS[name])
+
+
+@pytest.mark.parametrize("name", list(CONTEXT_FLOORS))
+def test_contexts_hold_the_answers_and_coverage_finds_no_fewer_notes(
+    name: str, request: pytest.FixtureRequest
+) -> None:
+    if name == "sample":
+        vault, queries = SAMPLE / "vault", SAMPLE / "queries.jsonl"
+    else:
+        shared = request.getfixturevalue("shared")
+        vault, queries = shared / "vaults" / name, shared / "golden" / name / "queries.jsonl"
+    topics = read_topics(queries)
+    with closing(Engine.open(vault, data_dir=CACHE / name, settings=Settings())) as engine:
+        engine.sync()
+        contexts = contexts_json(measure_contexts(engine, topics, TOKENS), TOKENS)
+        together = [topic for topic in topics if topic.kind == "aggregation"]
+        hybrid, coverage = (
+            [share_of_notes(engine, topic, mode) for topic in together]
+            for mode in (Mode.HYBRID, Mode.COVERAGE)
+        )
+    found = {
+        "answer_in_context": contexts["answer_in_context"],
+        "coverage": sum(coverage) / len(coverage),
+    }
+    assert contexts["over_budget"] == 0
+    assert all(wide >= plain for wide, plain in zip(coverage, hybrid, strict=True))
+    floors = CONTEXT_FLOORS[name]
+    assert all(found[measure] >= floor for measure, floor in floors.items()), (found, floors)
+
+
+def share_of_notes(engine: Engine, topic: Topic, mode: Mode) -> float:
+    """Of the relevant notes those among the first ten different ones."""
+    request = SearchRequest(topic.query, mode=mode, limit=40, gate=False)
+    direct = [r.path for r in engine.search(request).results if r.origin is Origin.DIRECT]
+    return len(topic.relevant.intersection(list(dict.fromkeys(direct))[:10])) / len(topic.relevant)

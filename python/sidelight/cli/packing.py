@@ -34,12 +34,17 @@ def remark(answer: dict[str, Any]) -> str:
     """What is in a context and what was left out, in a line."""
     notes = len({piece["path"] for piece in answer["pieces"]})
     said = (
-        f"{len(answer['pieces'])} pieces of {notes} notes, {answer['tokens']} of "
+        f"{counted(len(answer['pieces']), 'piece')} of {counted(notes, 'note')}, {answer['tokens']} of "
         f"{answer['budget']} tokens ({answer['tokenizer']})"
     )
     left = Counter(one["why"] for one in answer["left_out"])
     reasons = ", ".join(f"{count} {_WHY[why]}" for why, count in left.items())
     return f"{said}; left out: {reasons}" if reasons else said
+
+
+def counted(number: int, thing: str) -> str:
+    """`1 note`, `2 notes`."""
+    return f"{number} {thing}" if number == 1 else f"{number} {thing}s"
 
 
 def everything(
@@ -51,8 +56,8 @@ def everything(
     whole = ask.pack_all(vault, data_dir, LONG_CONTEXT if budget is None else budget, tokenizer)
     if as_json:
         return show.as_json(asdict(whole))
-    said = f"{whole.notes} notes, {whole.tokens} of {whole.budget} tokens ({whole.tokenizer})"
+    said = f"{counted(whole.notes, 'note')}, {whole.tokens} of {whole.budget} tokens ({whole.tokenizer})"
     if whole.left_out:
-        said += f"; {len(whole.left_out)} notes did not fit: the vault has {whole.total_tokens}"
+        said += f"; {counted(len(whole.left_out), 'note')} did not fit: the vault has {whole.total_tokens}"
     print(said, file=sys.stderr)
     return whole.text
