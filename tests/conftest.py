@@ -8,16 +8,13 @@ shared with the user's cache, as building one takes minutes.
 from __future__ import annotations
 
 import atexit
-import gc
 import os
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterator
 from pathlib import Path
 
 import platformdirs
-import psutil
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -120,14 +117,3 @@ def script_environment() -> dict[str, str]:
     """The variables for a child process of the environment the tests run in."""
     path = os.path.dirname(sys.executable) + os.pathsep + os.environ.get("PATH", "")
     return {**os.environ, "PATH": path, "PYTHONUTF8": "1"}
-
-
-MOST_HELD = 1_500_000_000  # bytes resident of one test process before garbage is looked for
-
-
-@pytest.fixture(autouse=True)
-def let_go_of_engines() -> Iterator[None]:
-    """Frees closed engines: their parts know each other, so 400 MB each wait for the collector."""
-    yield
-    if psutil.Process().memory_info().rss > MOST_HELD:
-        gc.collect()

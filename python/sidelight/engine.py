@@ -190,6 +190,7 @@ class Engine:
         if self._worker is not None:
             self._worker.stop()
         self._workers.shutdown(wait=False, cancel_futures=True)
+        self._models.release()
         if self._lock is not None:
             self._lock.release()
 

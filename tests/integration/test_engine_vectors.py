@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -181,3 +183,18 @@ def test_reading_with_another_model_leaves_the_vectors_alone(
     reader = Engine.open(vault, data_dir=tmp_path / "data", read_only=True)
     assert reader.state().embedded_chunks == 5
     reader.close()
+
+
+def test_a_closed_engine_keeps_no_model(vault: Path, tmp_path: Path) -> None:
+    """Its parts know each other, so that it stays in memory itself until the collector comes."""
+    gc.disable()
+    try:
+        opened = Engine.open(vault, data_dir=tmp_path / "other")
+        opened.sync()
+        model = weakref.ref(opened.embedder)
+        assert model() is not None
+        opened.close()
+        assert opened.embedder is None
+        assert model() is None
+    finally:
+        gc.enable()

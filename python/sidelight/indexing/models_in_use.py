@@ -53,6 +53,7 @@ class ModelsInUse:
         self._catalog = catalog
         self._queue = queue
         self._writes = writes
+        self._setting = ""  # that named the model which the queue embeds with
         self._changed = changed
         queue.on_complete = self._follow
 
@@ -72,6 +73,14 @@ class ModelsInUse:
             except ModelError as error:
                 log.warning("no reranker: %s", error.code)
 
+    def release(self) -> None:
+        """Lets go of the models, some 400 MB: the parts of an engine know each other, so they
+        would stay until the collector comes by."""
+        with self._catalog.lock:
+            self.embedder = self.reranker = self._queue.embedder = None
+            self._catalog.vectors = VectorMatrix(0)
+            self._catalog.next_vectors = None
+
     def use(self, embedder: Embedder, setting: str) -> None:
         """Takes the vectors of a model in; they answer at once unless another's are fuller."""
         wanted = self._open(embedder)
@@ -88,7 +97,7 @@ class ModelsInUse:
                 self.embedder = embedder
                 self._catalog.vectors, self._catalog.next_vectors = wanted, None
             self._catalog.revision += 1
-        self._next = (embedder, setting)
+        self._setting = setting
         self.no_vectors = ""
         self._queue.use(embedder)
         if self._catalog.next_vectors is None:
@@ -96,10 +105,10 @@ class ModelsInUse:
 
     def reopen(self) -> None:
         """Takes the vectors in again, after the tables were made anew."""
-        if self.embedder is not None:
+        if self._queue.embedder is not None:
             with self._catalog.lock:
                 self._catalog.vectors = VectorMatrix(0)
-            self.use(*self._next)
+            self.use(self._queue.embedder, self._setting)
 
     def _open(self, embedder: Embedder) -> VectorMatrix:
         return self._tables.vectors.open(
@@ -131,7 +140,7 @@ class ModelsInUse:
         if self._catalog.next_vectors is None:
             return
         with self._catalog.lock:
-            self.embedder = self._next[0]
+            self.embedder = self._queue.embedder
             self._catalog.follow()
         self.following = ""
         self._remember()
@@ -139,11 +148,11 @@ class ModelsInUse:
 
     def _remember(self) -> None:
         """Which model the vectors are from; those of others are deleted."""
-        if not self._writes:
+        embedder = self._queue.embedder
+        if not self._writes or embedder is None:
             return
-        embedder, setting = self._next
         self._tables.vectors.keep_only(embedder.vectors_id)
         facts = self._tables.folder.facts()
-        made_with = {"vectors": embedder.vectors_id, "model": setting}
+        made_with = {"vectors": embedder.vectors_id, "model": self._setting}
         if {**facts, **made_with} != facts:
             self._tables.folder.write_facts({**facts, **made_with})
