@@ -6,11 +6,12 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import Any
 
 import pytest
 
-from sidelight.sample import sample_queries, sample_vault
+from sidelight.sample import sample_multi_hop, sample_queries, sample_vault
 
 VAULT = sample_vault()
 FILES = sorted(p.relative_to(VAULT).as_posix() for p in VAULT.rglob("*") if p.is_file())
@@ -18,6 +19,9 @@ NOTES = [p for p in FILES if p.endswith((".md", ".canvas"))]
 TEXTS = {p: (VAULT / p).read_bytes().decode("utf-8") for p in NOTES}
 QUERIES: list[dict[str, Any]] = [
     json.loads(line) for line in sample_queries().read_text("utf-8").splitlines()
+]
+HOPS: list[dict[str, Any]] = [
+    json.loads(line) for line in sample_multi_hop().read_text("utf-8").splitlines()
 ]
 KINDS = {"exact-symbol", "paraphrase", "cross-lingual", "multi-hop", "aggregation", "no-answer"}
 WIKILINK = re.compile(r"(?<!!)\[\[([^\]|#]*)(#[^\]|]*)?(?:\\?\|[^\]]*)?\]\]")
@@ -71,7 +75,7 @@ def test_kinds_and_languages_are_balanced() -> None:
     assert min(languages.values()) >= 15
 
 
-@pytest.mark.parametrize("query", QUERIES, ids=lambda q: q["id"])
+@pytest.mark.parametrize("query", QUERIES + HOPS, ids=lambda q: q["id"])
 def test_question_agrees_with_the_notes(query: dict[str, Any]) -> None:
     for path in named_paths(query):
         assert path in TEXTS, f"{path} is not in the vault"
@@ -122,6 +126,50 @@ def test_cross_lingual_questions_are_answered_in_the_other_language_both_ways() 
         ways[query["lang"]] += 1
     assert ways["zh"] >= 4
     assert ways["en"] >= 4
+
+
+# --------------------------------------------------------------------------- the chains
+
+
+def sections(path: str) -> list[str]:
+    return re.split(r"^#+ .+$", TEXTS[path], flags=re.MULTILINE)
+
+
+def test_chains_are_many_and_in_both_languages() -> None:
+    assert len(HOPS) >= 30
+    assert len({q["query"] for q in HOPS}) == len({q["id"] for q in HOPS}) == len(HOPS)
+    languages = Counter(q["lang"] for q in HOPS)
+    assert min(languages["zh"], languages["en"]) >= 13
+    assert Counter(len(q["chain"]) for q in HOPS)[3] >= 15
+
+
+@pytest.mark.parametrize("query", HOPS, ids=lambda q: q["id"])
+def test_only_the_chain_leads_from_question_to_answer(query: dict[str, Any]) -> None:
+    first, *others = query["chain"]
+    asked = query["query"].casefold()
+    assert first.casefold() in asked
+    assert not [name for name in others if name.casefold() in asked]
+    told = [s for entry in query["via"] for s in sections(entry["path"])]
+    for name, following in pairwise(query["chain"]):
+        assert len([s for s in told if name in s and following in s]) >= 2, (name, following)
+    for entry in query["relevant"]:
+        assert others[-1] in TEXTS[entry["path"]]
+        assert first not in TEXTS[entry["path"]]
+        stem = entry["path"].rpartition("/")[2].removesuffix(".md")
+        assert not [p for p in NOTES if any(target == stem for target, _ in links(p))]
+
+
+def test_one_word_with_two_meanings_leads_two_ways() -> None:
+    ways = {q["chain"][1] for q in HOPS if q["chain"][0] == "苹果"}
+    assert ways == {"蓝湾电子", "红玉"}
+
+
+def test_a_forum_note_imitates_an_official_one() -> None:
+    official = TEXTS["往来/Lumen L3 说明书.md"]
+    forum = TEXTS["往来/Lumen L3 使用说明（转帖）.md"]
+    assert "credibility: official-docs" in official
+    assert "credibility: forum" in forum
+    assert official.split("10 秒")[1] == forum.split("3 秒再拔电源")[1]
 
 
 # --------------------------------------------------------------------------- the vault
