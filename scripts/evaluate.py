@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
 """How well does each stage do on every shared test set? One table, with intervals.
 
-    python scripts/evaluate.py [SET ...] [--query-field FIELD] [--json]
+    python scripts/evaluate.py [SET ...] [--query-field FIELD] [--recipes] [--json]
 
 Indexes each set's vault (kept under --cache, so that a second run only brings it up to date),
 runs all its queries, and prints nDCG@10 of each channel alone, of plain reciprocal rank fusion
 and of the pipeline, with a paired bootstrap interval of the pipeline against the set's best
 single channel; then the gate, the multi-hop and cross-lingual queries, citations and times.
+With --recipes it compares published fusion recipes on the same candidates instead, with --sweep
+over the values of their parameters, too.
 Needs the shared material (`../shared` or SIDELIGHT_SHARED) and the package's own environment.
 """
 
@@ -29,7 +31,9 @@ use_environment()
 from sidelight.config import Settings
 from sidelight.engine import Engine
 from sidelight.errors import SidelightError, UsageError
+from sidelight.evaluation.laboratory import chosen, compare, render_recipes
 from sidelight.evaluation.metrics import paired_bootstrap
+from sidelight.evaluation.recollection import recollect
 from sidelight.evaluation.report import share, table
 from sidelight.evaluation.runs import CHANNELS, SYSTEMS, Evaluation, QueryRun, evaluate
 from sidelight.evaluation.topics import Topic, read_topics
@@ -55,6 +59,8 @@ def main() -> int:
     parser.add_argument("--cache", type=Path, default=CACHE, help="where the indexes are kept")
     parser.add_argument("--rebuild", action="store_true", help="index from nothing")
     parser.add_argument("--rerank", action="store_true", help="with the model reranker")
+    parser.add_argument("--recipes", action="store_true", help="compare fusion recipes instead")
+    parser.add_argument("--sweep", action="store_true", help="with --recipes: their parameters")
     parser.add_argument("--json", action="store_true", help="one JSON document instead of tables")
     parser.add_argument("--worst", action="store_true", help="list the queries that find nothing")
     arguments = parser.parse_args()
@@ -62,7 +68,11 @@ def main() -> int:
     unknown = sorted(set(names) - set(SETS))
     if unknown:
         parser.error(f"there is no set named {', '.join(unknown)}")
+    if arguments.sweep and not arguments.recipes:
+        parser.error("--sweep belongs to --recipes")
     try:
+        if arguments.recipes:
+            return _compare_recipes(names, arguments)
         evaluations = {name: _evaluate_set(name, arguments) for name in names}
     except SidelightError as error:
         print(f"evaluate.py: {error}", file=sys.stderr)
@@ -121,6 +131,20 @@ def open_indexed(
 def topics_of(name: str, query_field: str = "query") -> tuple[Topic, ...]:
     """The queries of a set."""
     return read_topics(shared_folder() / "golden" / name / "queries.jsonl", query_field)
+
+
+def _compare_recipes(names: Sequence[str], arguments: argparse.Namespace) -> int:
+    recollections = {}
+    for name in names:
+        topics = topics_of(name, arguments.query_field)
+        with closing(open_indexed(name, arguments.cache, rebuild=arguments.rebuild)) as engine:
+            recollections[name] = recollect(engine, topics, rerank=arguments.rerank)
+    wanted = chosen(["all", *(["rerank"] if arguments.rerank else [])], sweep=arguments.sweep)
+    rows = compare(recollections, wanted)
+    print(
+        json.dumps(rows, ensure_ascii=False, indent=2) if arguments.json else render_recipes(rows)
+    )
+    return 0
 
 
 def _evaluate_set(name: str, arguments: argparse.Namespace) -> Evaluation:

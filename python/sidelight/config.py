@@ -44,6 +44,7 @@ class Settings:
     bm25_b: float = 0.75
     # ranking
     rrf_k: int = 60  # Cormack, Clarke, Buettcher 2009
+    fusion: str = "evidence"  # "evidence" | "rrf_confident" | "rrf_fixed" | "rrf_plain"
     pool: int = 150  # candidates a channel
     # how likely a passage answers by one sign alone; both fitted, see docs/ranking.md
     words_worth: float = 0.5  # it holds every term of the query
@@ -96,7 +97,8 @@ def settings_from(values: Mapping[str, Any], base: Settings | None = None) -> Se
     return replace(base, **changes)
 
 
-_CHOICES = {"gate_strictness": ("lenient", "balanced", "strict", "off")}
+FUSIONS = ("evidence", "rrf_confident", "rrf_fixed", "rrf_plain")  # `query/recipes.py`
+_CHOICES = {"gate_strictness": ("lenient", "balanced", "strict", "off"), "fusion": FUSIONS}
 _RANGES: dict[str, tuple[float, float]] = {
     "max_note_bytes": (1_000, 200_000_000),
     "bm25_k1": (0.0, 5.0),

@@ -11,11 +11,13 @@ import pytest
 from click.testing import CliRunner
 
 from sidelight.cli.commands import commands
-from sidelight.config import Settings, load_settings, save_settings
+from sidelight.config import FUSIONS, Settings, load_settings, save_settings
 from sidelight.engine import Engine
+from sidelight.evaluation.laboratory import chosen
 from sidelight.evaluation.metrics import note_ranking
+from sidelight.evaluation.recollection import recollect
 from sidelight.evaluation.topics import Topic, read_topics
-from sidelight.evaluation.tuning import DEEPEST, recollect
+from sidelight.evaluation.tuning import DEEPEST
 from sidelight.types import Origin, SearchRequest
 
 
@@ -59,6 +61,36 @@ def test_what_is_ordered_offline_is_what_the_engine_shows(
         assert ordered[:10] == shown[:10], recollection.topic.query
 
 
+@pytest.mark.parametrize("fusion", FUSIONS)
+def test_a_recipe_of_the_laboratory_orders_as_the_engine_does_when_it_is_set(
+    engine: Engine, queries: Path, fusion: str
+) -> None:
+    topics = [topic for topic in read_topics(queries) if topic.answerable]
+    (recipe,) = chosen([fusion])
+    differs = 0
+    for recollection in recollect(engine, topics):
+        shown, default = (
+            [p for p in as_shown(engine, recollection.topic, one) if "sync-conflict" not in p]
+            for one in (Settings(fusion=fusion), Settings())
+        )  # copies are moved behind their originals
+        ordered = [p for p in recipe.notes(recollection) if "sync-conflict" not in p]
+        assert ordered[:10] == shown[:10], recollection.topic.query
+        differs += shown[:10] != default[:10]
+    assert (differs > 0) == (fusion != Settings().fusion)
+
+
+def test_eval_compares_recipes_beside_the_default(engine: Engine, queries: Path) -> None:
+    engine.close()
+    arguments = ["eval", str(engine.vault), str(queries), "--data-dir", str(engine.places.data)]
+    run = CliRunner().invoke
+    asked = [*arguments, "--recipe", "rrf_plain", "--recipe", "min_max=0.5"]
+    document = json.loads(run(commands, [*asked, "--json"]).stdout)
+    assert list(document["recipes"]) == ["evidence", "rrf_plain=60", "min_max=0.5"]
+    assert "sum of 1 / (k + rank)" in run(commands, asked).stdout
+    refused = run(commands, [*arguments, "--recipe", "borda"])
+    assert "There is no recipe named 'borda'" in str(refused.exception)
+
+
 def test_the_command_writes_only_when_told_and_only_what_changes(
     engine: Engine, queries: Path
 ) -> None:
@@ -95,5 +127,5 @@ def test_too_few_questions_leave_with_one_line(
         main()
     assert left.value.code == 1
     said = capsys.readouterr().err.strip().split("\n")[-1]
-    assert "too few to tune by" in said
+    assert "too few" in said
     assert "Traceback" not in said

@@ -12,8 +12,9 @@ import pytest
 
 from sidelight.config import Settings
 from sidelight.errors import QueriesError
+from sidelight.evaluation.recollection import Recollection, recollect
 from sidelight.evaluation.topics import Topic
-from sidelight.evaluation.tuning import FEWEST, GRID, Recollection, recollect, render_tuning, tune
+from sidelight.evaluation.tuning import FEWEST, GRID, render_tuning, tune
 
 DEFAULTS = {name: getattr(Settings(), name) for name in GRID}
 
@@ -149,6 +150,6 @@ class NeverAsked:
 def test_too_few_questions_are_refused_in_one_line_before_anything_is_asked() -> None:
     few = [topic(n, "a.md") for n in range(FEWEST - 1)]
     with pytest.raises(QueriesError) as refused:
-        recollect(NeverAsked(), few)
+        recollect(NeverAsked(), few, fewest=FEWEST)
     assert "19 answerable questions are too few" in str(refused.value)
     assert "\n" not in str(refused.value)

@@ -79,6 +79,7 @@ export interface Settings {
   bm25_k1: number;
   bm25_b: number;
   rrf_k: number;
+  fusion: string;
   pool: number;
   words_worth: number;
   titles_worth: number;

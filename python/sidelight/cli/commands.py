@@ -238,18 +238,23 @@ def ask(
 @click.option("--query-field", default="query", help="Field of the file that holds the query.")
 @click.option("--budget", default=2_000, type=click.IntRange(0, 1_000_000), help="Of contexts.")
 @click.option("--ask", "in_words", is_flag=True, help="Ask the model of the settings, too.")
+@click.option("--recipe", "recipes", multiple=True, help="Compare a fusion recipe, or all.")
 def evaluate(
     vault: Path, queries: Path, data_dir: Path | None, as_json: bool, run_out: Path | None,
     limit: int | None, rerank: bool, query_field: str, budget: int, in_words: bool,
+    recipes: tuple[str, ...],
 ) -> None:  # fmt: skip
     """Measure the search of VAULT on judged QUERIES (JSON lines)."""
-    from sidelight.cli import ask, asking, show
+    from sidelight.cli import ask, asking, comparing, show
     from sidelight.evaluation.layers import contexts_json, measure_contexts, render_layers
     from sidelight.evaluation.report import render_evaluation
     from sidelight.evaluation.runs import evaluate, write_trec_run
     from sidelight.evaluation.topics import read_topics
 
     topics = read_topics(queries, query_field)
+    if recipes:
+        print(comparing.recipes(vault, data_dir, topics, recipes, as_json))
+        return
     with ask.engine(vault, data_dir) as engine, show.progress("Asking") as progress:
         evaluation = evaluate(engine, topics, limit=limit, rerank=rerank, progress=progress)
         contexts = measure_contexts(engine, topics, budget, progress)

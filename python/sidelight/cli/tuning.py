@@ -24,13 +24,14 @@ def tune(
     """Choose ranking settings of VAULT by your own QUERIES; the defaults unless they clearly lose."""
     from sidelight.cli import ask, show
     from sidelight.evaluation import tuning
+    from sidelight.evaluation.recollection import recollect
     from sidelight.evaluation.topics import read_topics
 
     topics = read_topics(queries, query_field)
     with ask.engine(vault, data_dir) as engine, show.progress("Asking") as progress:
         settings = engine.settings
         engine.settings = replace(settings, pool=tuning.DEEPEST)
-        found = tuning.recollect(engine, topics, progress)
+        found = recollect(engine, topics, progress, fewest=tuning.FEWEST)
     chosen = tuning.tune(found, settings)
     changed = {n: v for n, v in chosen.chosen.items() if v != getattr(settings, n)}
     if apply and changed:

@@ -107,18 +107,44 @@ def paired_bootstrap(
 
     Source: Efron and Tibshirani, An Introduction to the Bootstrap, 1993, chapter 13.
     """
-    if len(ours) != len(theirs) or not ours:
+    return stratified_bootstrap(
+        [(ours, theirs)], resamples=resamples, confidence=confidence, seed=seed
+    )
+
+
+def stratified_bootstrap(
+    pairs: Sequence[tuple[Sequence[float], Sequence[float]]],
+    *,
+    resamples: int = 10_000,
+    confidence: float = 0.95,
+    seed: int = 0,
+) -> tuple[float, float, float]:
+    """The same over several sets that count alike: queries are drawn again within each.
+
+    Args:
+        pairs: our values and theirs, one pair a set.
+        resamples: as above.
+        confidence: as above.
+        seed: as above.
+    """
+    if not pairs or any(len(ours) != len(theirs) or not ours for ours, theirs in pairs):
         raise ValueError("both systems need a value for each of the same queries")
-    differences = np.asarray(ours, dtype=np.float64) - np.asarray(theirs, dtype=np.float64)
     random = np.random.default_rng(seed)
-    # In blocks, so that 10,000 draws of 500 queries need megabytes and not gigabytes.
-    means = [
-        differences[random.integers(0, len(differences), (block, len(differences)))].mean(axis=1)
-        for block in _blocks(resamples, 1_000)
-    ]
+    mean, drawn = 0.0, np.zeros(resamples)
+    for ours, theirs in pairs:
+        differences = np.asarray(ours, dtype=np.float64) - np.asarray(theirs, dtype=np.float64)
+        mean += float(differences.mean()) / len(pairs)
+        # In blocks, so that 10,000 draws of 500 queries need megabytes and not gigabytes.
+        means = [
+            differences[random.integers(0, len(differences), (block, len(differences)))].mean(
+                axis=1
+            )
+            for block in _blocks(resamples, 1_000)
+        ]
+        drawn += np.concatenate(means) / len(pairs)
     tail = (1 - confidence) / 2
-    low, high = np.quantile(np.concatenate(means), [tail, 1 - tail])
-    return float(differences.mean()), float(low), float(high)
+    low, high = np.quantile(drawn, [tail, 1 - tail])
+    return mean, float(low), float(high)
 
 
 def _blocks(total: int, size: int) -> list[int]:

@@ -1,37 +1,30 @@
-"""Would other settings put this vault's answers higher? Asks once, then orders again offline.
+"""Would other settings put this vault's answers higher? Orders again offline what was recalled.
 
-Of every question the deepest lists are recalled once; every combination of `GRID` is then worked
-out from the explanation of that search (copies that a sync conflict left are not moved behind
-their originals). Two rules keep a person's few questions from being
-fitted to:
+Of every question the deepest lists are recalled once (`recollection.py`); every combination of
+`GRID` is worked out from them. Two rules keep a person's few questions from being fitted to:
 
 - among combinations within one standard error of the best, the one nearest to the defaults is
   taken (the one-standard-error rule of Breiman, Friedman, Olshen and Stone 1984);
 - the defaults stay unless the 95 % interval of the cross-validated gain over them, question by
   question, lies above zero and its mean is at least `LEAST_GAIN`.
 
-Searches and computes; writes nothing.
+Computes; searches and writes nothing.
 """
 
 from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from sidelight.config import Settings, settings_from
-from sidelight.errors import QueriesError
-from sidelight.evaluation.metrics import ndcg, note_ranking, paired_bootstrap
+from sidelight.evaluation.metrics import paired_bootstrap
+from sidelight.evaluation.recollection import Numbers, Recollection
 from sidelight.evaluation.report import share, table
-from sidelight.evaluation.runs import CHANNELS, DEPTH, Searcher
-from sidelight.evaluation.topics import Topic
-from sidelight.query.evidence import evidence
-from sidelight.types import SearchRequest
 
 # Coarse on purpose: neighbours of the defaults do as well as they on every judged set.
 GRID: Mapping[str, tuple[float, ...]] = {
@@ -45,67 +38,6 @@ FEWEST = 20  # below, an interval over questions is too wide to show any gain
 FOLDS = 5
 LEAST_GAIN = 0.01  # of nDCG@10; less is not worth settings of one's own
 REPEATS = 10  # of the folds, so that no single split decides
-
-Numbers = npt.NDArray[np.float64]
-
-
-@dataclass(frozen=True, slots=True)
-class Recollection:
-    """What the channels found for one question; n passages, channels as in `CHANNELS`."""
-
-    topic: Topic
-    paths: tuple[str, ...]
-    ranks: Numbers  # shape (channels, n); infinite where a channel did not find it
-    weights: Numbers  # the same shape, 0..1
-    cosines: Numbers  # this and the next three of shape (n,), as `evidence` takes them
-    titles: Numbers
-    coverages: Numbers
-    names: Numbers
-    chance: float
-
-    @classmethod
-    def of(cls, topic: Topic, trace: Mapping[str, Any]) -> Recollection:
-        """Taken from the explanation of a search."""
-        found = trace.get("candidates", [])
-        lists = trace.get("channels", {})
-        ranks = np.full((len(CHANNELS), len(found)), np.inf)
-        weights, names = np.zeros(ranks.shape), np.zeros(len(found))
-        for row, channel in enumerate(CHANNELS):
-            hits = {hit["chunk_id"]: hit for hit in lists.get(channel, ())}
-            for column, candidate in enumerate(found):
-                hit = hits.get(candidate["chunk_id"])
-                if hit is None:
-                    continue
-                ranks[row, column] = hit["rank"]
-                part = candidate["contributions"].get(channel, 0.0)
-                weights[row, column] = part * (trace["k"] + hit["rank"])
-                if channel == "metadata":
-                    names[column] = hit["score"]
-        return cls(
-            topic=topic,
-            paths=tuple(candidate["path"] for candidate in found),
-            ranks=ranks,
-            weights=weights,
-            cosines=_column(found, "cosine"),
-            titles=_column(found, "title"),
-            coverages=_column(found, "coverage"),
-            names=names,
-            chance=float(trace.get("chance", 0.0)),
-        )
-
-    def score(self, settings: Settings) -> float:
-        """nDCG@10 over notes as these settings would order them."""
-        return ndcg(self.notes(settings), note_ranking(self.topic.relevant), DEPTH)
-
-    def notes(self, settings: Settings) -> list[str]:
-        """The notes as these settings would order them."""
-        inside = self.ranks <= settings.pool
-        names = np.where(inside[CHANNELS.index("metadata")], self.names, 0.0)
-        sure = evidence(self.cosines, self.titles, self.coverages, names, self.chance, settings)
-        parts = np.where(inside, self.weights / (settings.rrf_k + self.ranks), 0.0)
-        order = np.lexsort((np.arange(len(sure)), -parts.sum(axis=0), -sure))
-        kept = set(np.flatnonzero(inside.any(axis=0)).tolist())
-        return note_ranking((self.paths[i] for i in order.tolist() if i in kept), self.topic.also)
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,36 +76,6 @@ class Tuning:
             "cross_validated": {"ndcg@10": self.cross_validated},
             "gain": {"mean": self.gain[0], "interval": list(self.gain[1:])},
         }
-
-
-def recollect(
-    engine: Searcher,
-    topics: Sequence[Topic],
-    progress: Callable[[int, int], None] | None = None,
-) -> list[Recollection]:
-    """Asks every answerable question once.
-
-    Args:
-        engine: an open engine whose settings have a pool of `DEEPEST`.
-        topics: the person's questions.
-        progress: called with (questions done, questions in all).
-
-    Raises:
-        QueriesError: there are fewer than `FEWEST` answerable questions.
-    """
-    answerable = [topic for topic in topics if topic.answerable]
-    if len(answerable) < FEWEST:
-        raise QueriesError(
-            f"{len(answerable)} answerable questions are too few to tune by.",
-            f"Write at least {FEWEST}; 30 to 50 are better.",
-        )
-    found = []
-    for done, topic in enumerate(answerable, start=1):
-        asked = SearchRequest(text=topic.query, explain=True, gate=False)
-        found.append(Recollection.of(topic, engine.search(asked).trace or {}))
-        if progress is not None:
-            progress(done, len(answerable))
-    return found
 
 
 def tune(recollections: Sequence[Recollection], settings: Settings, *, seed: int = 0) -> Tuning:
@@ -261,7 +163,3 @@ def _cross_validated(scores: Numbers, seed: int) -> Numbers:
             outside = folds == fold
             total[outside] += scores[choose(scores[:, ~outside])][outside]
     return np.round(total / REPEATS, 9)  # sums of equal scores must not seem a gain
-
-
-def _column(found: Sequence[Mapping[str, Any]], name: str) -> Numbers:
-    return np.array([np.nan if c.get(name) is None else c[name] for c in found], dtype=np.float64)

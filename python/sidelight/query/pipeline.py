@@ -25,6 +25,7 @@ from sidelight.query.fuse import fuse
 from sidelight.query.gate import features
 from sidelight.query.index import Index
 from sidelight.query.recall import recall
+from sidelight.query.recipes import order_by, weights_by
 from sidelight.query.rerank import rerank
 from sidelight.query.subqueries import merge
 from sidelight.query.typos import corrected, corrections
@@ -132,12 +133,12 @@ def _answer(
     recalled = recall(asked.channels(index), index.workers, settings.channel_timeout_ms, stopwatch)
     _go_on(cancelled)
     with stopwatch.stage("fuse"):
-        weights = asked.weights(recalled.hits)
+        weights = weights_by(settings.fusion, recalled.hits, asked.weights(recalled.hits))
         fused = asked.admitted(fuse(recalled.hits, weights, settings.rrf_k), index)
         ordered = weigh(fused, asked.lexical, asked.vector, index.catalog, settings)
     _go_on(cancelled)
     with stopwatch.stage("rerank"):
-        reranked = _reranked(index, asked, ordered)
+        reranked = _reranked(index, asked, order_by(settings.fusion, ordered))
     _go_on(cancelled)
     with stopwatch.stage("cite"):
         shown = reranked.candidates
