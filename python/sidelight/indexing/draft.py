@@ -81,7 +81,7 @@ def attachment(path: str, terms: Terms) -> tuple[NoteRow, ChunkRow]:
     """A file that is no note, to be found by its name; what is in it is never read."""
     name = path.rpartition("/")[2]
     identity = hashlib.sha256(f"attachment:{path}".encode("utf-8", "surrogatepass")).hexdigest()
-    words = tuple(sorted(set(terms.index_terms(name))))
+    words = terms.distinct(name)
     row = NoteRow(
         path=path,
         kind="attachment",
@@ -167,7 +167,7 @@ def _fields(note: Note, chunks: list[Chunk], lead: int | None, terms: Terms) -> 
             named.append(("property", label, by_key[prop.key]))
     for kind, label, target in named:
         words = label.partition(": ")[2] if kind == "property" else label
-        found = tuple(sorted(set(terms.index_terms(words))))
+        found = terms.distinct(words)
         if found:
             yield Field(kind, label, target, found)
 

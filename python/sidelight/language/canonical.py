@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from datetime import date
+from functools import lru_cache
 
 Found = tuple[str, int, int]
 
@@ -90,12 +91,17 @@ def _from_year(text: str, match: re.Match[str]) -> Iterator[Found]:
 
 def _day(year: str, month: str, day: str, place: tuple[int, int]) -> Iterator[Found]:
     """A full date, its month, and its day without the year."""
-    try:
-        found = date(int(year), int(month), int(day))
-    except ValueError:
-        return
-    for term in (found.isoformat(), f"{found:%Y-%m}", f"{found:%m-%d}"):
+    for term in _day_terms(year, month, day):
         yield term, *place
+
+
+@lru_cache(maxsize=4096)  # a journal names the same days again and again
+def _day_terms(year: str, month: str, day: str) -> tuple[str, ...]:
+    try:
+        whole = date(int(year), int(month), int(day)).isoformat()
+    except ValueError:
+        return ()
+    return whole, whole[:7], whole[5:]
 
 
 def _month(year: str, month: str, place: tuple[int, int]) -> Iterator[Found]:

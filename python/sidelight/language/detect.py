@@ -8,6 +8,7 @@ is no prose. Needs no model; an uncertain Latin text is English.
 from __future__ import annotations
 
 import re
+from collections import Counter
 
 # Letters of one script, with the weight of one in a mixed text: a Han character says about as
 # much as two to three Latin letters.
@@ -115,8 +116,23 @@ def _count(text: str) -> dict[str, float]:
     if text.isascii():
         latin = len(_SCRIPTS["latin"][0].findall(text))
         return {"latin": float(latin)} if latin else {}
-    counts = {name: len(p.findall(text)) * weight for name, (p, weight) in _SCRIPTS.items()}
-    return {name: count for name, count in counts.items() if count}
+    marked = text.translate(_MARKS)
+    counts = {name: marked.count(mark) for name, mark in _MARK_OF.items()}
+    return {name: count * _SCRIPTS[name][1] for name, count in counts.items() if count}
+
+
+class _ScriptMarks(dict[int, str]):
+    """For `str.translate`: a letter's script as one mark, learnt as letters are met."""
+
+    def __missing__(self, code: int) -> str:
+        letter = chr(code)
+        marks = (_MARK_OF[name] for name, (p, _) in _SCRIPTS.items() if p.match(letter))
+        mark = self[code] = next(marks, " ")
+        return mark
+
+
+_MARK_OF = {name: chr(ord("a") + number) for number, name in enumerate(_SCRIPTS)}
+_MARKS = _ScriptMarks()
 
 
 def _language(prose: str, counts: dict[str, float]) -> str:
@@ -150,10 +166,10 @@ def _latin_language(prose: str) -> str:
     """The best of the known languages, or English where none is clearly better."""
     scores = dict.fromkeys(_WORDS, 0.0)
     distinct: dict[str, set[str]] = {code: set() for code in _WORDS}
-    for word in _LATIN_WORD.findall(prose):
+    for word, times in Counter(_LATIN_WORD.findall(prose)).items():
         languages = _LANGUAGES_OF.get(word, ())
         for code in languages:
-            scores[code] += 1 / len(languages)
+            scores[code] += times / len(languages)
             distinct[code].add(word)
     if not prose.isascii():
         for letter in _SPECIAL_LETTER.findall(prose):

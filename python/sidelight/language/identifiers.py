@@ -41,7 +41,7 @@ _VERSION = re.compile(r"[vV](\d[\w.\-]*)")
 _THOUSANDS = re.compile(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?")
 
 
-@lru_cache(maxsize=200_000)
+@lru_cache(maxsize=16_384)  # what the passages of an answer hold, again for each answer
 def split_identifier(text: str) -> tuple[Piece, ...]:
     """Terms of one run of letters, digits and joiners, the whole first.
 
@@ -50,6 +50,16 @@ def split_identifier(text: str) -> tuple[Piece, ...]:
     Args:
         text: folded, in its own case, without white space.
     """
+    return _split(text)
+
+
+@lru_cache(maxsize=65_536)  # the words of a vault that come again, by Zipf's law
+def identifier_terms(text: str) -> tuple[str, ...]:
+    """The terms of `split_identifier`, without their places."""
+    return tuple([piece.term for piece in _split(text)])
+
+
+def _split(text: str) -> tuple[Piece, ...]:
     if text.isalpha() and (text.islower() or text[1:].islower()):
         return _simple_word(text)
     pieces = _Pieces()
@@ -59,12 +69,6 @@ def split_identifier(text: str) -> tuple[Piece, ...]:
         pieces.add(text.replace(",", ""), 0, len(text), TermKind.PART)
     pieces.split(text, 0, 0)
     return tuple(pieces.kept)
-
-
-@lru_cache(maxsize=200_000)
-def identifier_terms(text: str) -> tuple[str, ...]:
-    """The terms of `split_identifier`, without their places."""
-    return tuple(piece.term for piece in split_identifier(text))
 
 
 def _simple_word(text: str) -> tuple[Piece, ...]:

@@ -38,9 +38,13 @@ KATAKANA_RUN = re.compile("[\u30a1-\u30fa\u30fc-\u30fe]{2,}")
 HANGUL_RUN = re.compile(f"[{_HANGUL}]+")
 SPACELESS_RUN = re.compile(f"[{_SPACELESS}]+")
 # Regional indicators make a flag in pairs; skin tones (U+1F3FB to U+1F3FF) are no symbols.
-SYMBOL = re.compile(
-    "[\U0001f1e6-\U0001f1ff]{2}|[\u00a7\u00a9\u00ae\u2190-\u23ff\u25a0-\u27bf\u2b00-\u2bff"
-    "\U0001f000-\U0001f0ff\U0001f300-\U0001f3fa\U0001f400-\U0001faff]"
+_FLAGS = "\U0001f1e6-\U0001f1ff"
+_SYMBOLS = (
+    "\u00a7\u00a9\u00ae\u2190-\u23ff\u25a0-\u27bf\u2b00-\u2bff"
+    "\U0001f000-\U0001f0ff\U0001f300-\U0001f3fa\U0001f400-\U0001faff"
 )
+SYMBOL = re.compile(f"[{_FLAGS}]{{2}}|[{_SYMBOLS}]")
+# Where none of these is, the four patterns above need not look: one pass for four.
+RARE = re.compile(f"[{KANA}{_HANGUL}{_SPACELESS}{_FLAGS}{_SYMBOLS}]")
 OTHER_SCRIPT = re.compile(f"[{_HANGUL}{_SPACELESS}]")
 ALPHABETIC_END = re.compile(_LETTER)

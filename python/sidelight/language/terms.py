@@ -12,7 +12,8 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Sequence
-from itertools import pairwise
+from functools import lru_cache
+from itertools import chain, pairwise
 
 from sidelight.language.canonical import canonical_terms
 from sidelight.language.folding import fold, folded_forms, for_segmentation
@@ -26,6 +27,7 @@ from sidelight.language.scripts import (
     IDENTIFIER,
     KATAKANA_RUN,
     OTHER_SCRIPT,
+    RARE,
     SPACELESS_RUN,
     SYMBOL,
 )
@@ -49,6 +51,8 @@ class Terms:
     def __init__(self, user_words: Sequence[str] = ()) -> None:
         self._user_words = UserWords(user_words)
         self.signature = _signature(self._user_words.words)
+        # Headings, tags and folders come again in many notes.
+        self.distinct = lru_cache(maxsize=16_384)(self._distinct)
 
     def prepare(self) -> None:
         """Load the dictionaries now (up to 2 s), so that no query waits for them."""
@@ -71,16 +75,18 @@ class Terms:
     def index_terms(self, text: str) -> list[str]:
         """The terms of `tokenize` with repeats, in no order that means anything. 2 MB/s."""
         folded = fold(text).text
-        terms = [term for found in IDENTIFIER.findall(folded) for term in identifier_terms(found)]
-        terms.extend(term for term, _, _ in canonical_terms(folded))
-        terms.extend(term for term, _, _ in self._user_words.find(folded))
+        terms = list(chain.from_iterable(map(identifier_terms, IDENTIFIER.findall(folded))))
+        terms.extend([term for term, _, _ in canonical_terms(folded)])
+        terms.extend([term for term, _, _ in self._user_words.find(folded)])
         if folded.isascii():
             return terms
         runs = CJK_RUN.findall(folded)
         if runs:
-            terms.extend([_CHARS[character] for character in "".join(runs)])
+            terms.extend(map(_CHARS.__getitem__, "".join(runs)))
             terms.extend(_pairs(" ".join(runs)))
             terms.extend(_han_words(folded))
+        if not RARE.search(folded):
+            return terms
         terms.extend(KATAKANA_RUN.findall(folded))
         terms.extend(SYMBOL.findall(folded))
         if OTHER_SCRIPT.search(folded):
@@ -88,6 +94,10 @@ class Terms:
                 terms.append(run)
                 terms.extend(_pairs(run))
         return terms
+
+    def _distinct(self, text: str) -> tuple[str, ...]:
+        """The terms of a name or label, each once, sorted."""
+        return tuple(sorted(set(self.index_terms(text))))
 
     def query_terms(self, text: str, typing: bool = False) -> list[QueryTerm]:
         """The terms of a query with weights, each once, by first place.
