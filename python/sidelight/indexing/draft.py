@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from sidelight.language.detect import detect
+from sidelight.language.entities import entities_of
 from sidelight.language.terms import Terms
 from sidelight.store.rows import ChunkDraft, ChunkRow, Field, NoteDraft, NoteRow
 from sidelight.types import Chunk, FileEntry, Note, PassageKind
@@ -51,6 +52,7 @@ def draft_note(entry: FileEntry, data: bytes, terms: Terms) -> NoteDraft:
         block_ids=note.block_ids,
         links=note.links,
         fields=tuple(_fields(note, chunks, lead, terms)),
+        entities=tuple(_entities(note, chunks, terms)),
         lead=lead if (summary := _summary(chunks)) is None else summary,
         date=_iso(note_dates(note)),
         problems=note.problems,
@@ -125,6 +127,11 @@ def _draft_chunk(note: Note, chunk: Chunk, terms: Terms) -> ChunkDraft:
         embed_hash=_hash(embedded),
         text_hash=_hash(_SPACE.sub(" ", unicodedata.normalize("NFC", chunk.text)).strip()),
     )
+
+
+def _entities(note: Note, chunks: list[Chunk], terms: Terms) -> list[tuple[str, ...]]:
+    texts = [without_marks(chunk.text) if chunk.searchable else "" for chunk in chunks]
+    return entities_of(note.title, (*note.aliases, *_tags(note)), texts, terms.user_words)
 
 
 def _starts_with_heading(chunk: Chunk) -> bool:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from sidelight.indexing.draft import DRAFT_VERSION
+from sidelight.language import entities
 from sidelight.language.terms import Terms
 from sidelight.store.schema import SCHEMA_VERSION
 
@@ -17,6 +18,7 @@ Facts = dict[str, str]
 _CHANGED = {
     "schema": "the form of the index changed",
     "drafts": "the way notes are cut into passages changed",
+    "entities": "the way things are recognised changed",
     "terms": "the way words are cut, or your own words, changed",
 }
 
@@ -26,6 +28,7 @@ def current_facts(terms: Terms) -> Facts:
     return {
         "schema": str(SCHEMA_VERSION),
         "drafts": DRAFT_VERSION,
+        "entities": str(entities.VERSION),
         "terms": terms.signature,
     }
 

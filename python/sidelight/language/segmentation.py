@@ -7,10 +7,10 @@ come here, already folded; on other text the two differ.
 
 from __future__ import annotations
 
-from functools import cache
+from functools import cache, cached_property
 from importlib.metadata import version
 from importlib.util import find_spec
-from typing import Protocol
+from typing import Any, Protocol
 
 from sidelight.errors import SidelightError
 
@@ -31,6 +31,10 @@ class Segmenter(Protocol):
 
     def knows(self, word: str) -> bool:
         """Whether the dictionary has `word`; else the algorithm guessed it."""
+        ...
+
+    def tags(self, run: str) -> list[tuple[str, str]]:
+        """Words of one run, none inside another, with jieba's parts of speech (n, nr, v, ...)."""
         ...
 
 
@@ -61,6 +65,11 @@ class RustSegmenter:
     def knows(self, word: str) -> bool:
         """See `Segmenter`."""
         return bool(self._jieba.has_word(word))
+
+    def tags(self, run: str) -> list[tuple[str, str]]:
+        """See `Segmenter`."""
+        tags: list[tuple[str, str]] = self._jieba.tag(run)
+        return tags
 
 
 class PythonSegmenter:
@@ -95,3 +104,13 @@ class PythonSegmenter:
     def knows(self, word: str) -> bool:
         """See `Segmenter`."""
         return bool(self._jieba.FREQ.get(word))
+
+    def tags(self, run: str) -> list[tuple[str, str]]:
+        """See `Segmenter`."""
+        return [(pair.word, pair.flag) for pair in self._tagger.cut(run)]
+
+    @cached_property
+    def _tagger(self) -> Any:
+        from jieba.posseg import POSTokenizer
+
+        return POSTokenizer(self._jieba)

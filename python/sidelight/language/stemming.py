@@ -18,7 +18,7 @@ def stem(word: str) -> str:
     """The stem of a lower-case English word; any other text comes back as it is."""
     if len(word) < _MIN_LENGTH or not word.isascii() or not word.isalpha():
         return word
-    root = _singular(word)
+    root = singular(word)
     if root == word and len(word) > _MIN_LENGTH:
         root = _infinitive(word)
     if len(root) > 3 and root.endswith("e"):
@@ -28,7 +28,7 @@ def stem(word: str) -> str:
     return root
 
 
-def _singular(word: str) -> str:
+def singular(word: str) -> str:
     """Harman's s-stemmer (How effective is suffixing?, 1991)."""
     if word.endswith("ies") and not word.endswith(("eies", "aies")):
         return word[:-3] + "y"

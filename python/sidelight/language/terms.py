@@ -49,8 +49,8 @@ class Terms:
     """Cuts text into terms, the same way for the index and for queries. Thread-safe."""
 
     def __init__(self, user_words: Sequence[str] = ()) -> None:
-        self._user_words = UserWords(user_words)
-        self.signature = _signature(self._user_words.words)
+        self.user_words = UserWords(user_words)
+        self.signature = _signature(self.user_words.words)
         # Headings, tags and folders come again in many notes.
         self.distinct = lru_cache(maxsize=16_384)(self._distinct)
 
@@ -77,7 +77,7 @@ class Terms:
         folded = fold(text).text
         terms = list(chain.from_iterable(map(identifier_terms, IDENTIFIER.findall(folded))))
         terms.extend([term for term, _, _ in canonical_terms(folded)])
-        terms.extend([term for term, _, _ in self._user_words.find(folded)])
+        terms.extend([term for term, _, _ in self.user_words.find(folded)])
         if folded.isascii():
             return terms
         runs = CJK_RUN.findall(folded)
@@ -111,7 +111,7 @@ class Terms:
 
     def _scan(self, text: str) -> Iterator[_Found]:
         """Every term of a folded text with its place in it."""
-        for term, start, end in self._user_words.find(text):
+        for term, start, end in self.user_words.find(text):
             yield term, start, end, TermKind.USER
         for match in IDENTIFIER.finditer(text):
             at = match.start()

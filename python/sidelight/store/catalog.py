@@ -15,6 +15,7 @@ from itertools import islice
 import numpy as np
 from numpy.typing import NDArray
 
+from sidelight.store.graph import EntityGraph
 from sidelight.store.prefixes import PrefixIndex
 from sidelight.store.rows import ChunkRow, NoteRow, name_hash
 from sidelight.store.vectors import VectorMatrix
@@ -97,6 +98,7 @@ class Catalog:
         self.by_embedding: dict[str, set[str]] = {}  # embed hash -> chunk ids
         self.names: dict[str, str] = {}  # path -> hash of the note's name
         self.vocabulary = Vocabulary()
+        self.graph = EntityGraph()  # what passages mention together
         self.vectors = VectorMatrix(dimension)  # what answers
         self.next_vectors: VectorMatrix | None = None  # of another model, until it is complete
         self.unembeddable: dict[str, str] = {}  # embed hash -> why the model cannot take the text
@@ -118,6 +120,7 @@ class Catalog:
                 self.names[note.path] = name_hash(note.title)
             for chunk in chunks:
                 self.chunks[chunk.chunk_id] = chunk
+                self.graph.add(chunk.chunk_id, _entities(note, chunk))
                 if chunk.searchable:
                     self.by_embedding.setdefault(chunk.embed_hash, set()).add(chunk.chunk_id)
                     self._count(chunk, 1)
@@ -224,6 +227,8 @@ class Catalog:
             self._content ^= _digest(note)
         for chunk in self.by_note.pop(path, ()):
             self.chunks.pop(chunk.chunk_id, None)
+            if note is not None:
+                self.graph.remove(chunk.chunk_id, _entities(note, chunk))
             if chunk.searchable:
                 self._count(chunk, -1)
                 ids = self.by_embedding[chunk.embed_hash]
@@ -235,6 +240,11 @@ class Catalog:
         self.searchable += by
         self.total_length += by * chunk.length
         self.vocabulary.count(chunk.codes, by)
+
+
+def _entities(note: NoteRow, chunk: ChunkRow) -> tuple[str, ...]:
+    """What a chunk speaks of; nothing where the note's row is older than the graph."""
+    return note.entities[chunk.chunk_index] if chunk.chunk_index < len(note.entities) else ()
 
 
 def _digest(note: NoteRow) -> int:

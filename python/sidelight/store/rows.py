@@ -47,6 +47,7 @@ class NoteRow:
     block_ids: tuple[BlockId, ...] = ()
     links: tuple[Link, ...] = ()
     fields: tuple[Field, ...] = ()
+    entities: tuple[tuple[str, ...], ...] = ()  # what each chunk speaks of (`language/entities.py`)
     lead: int | None = None  # chunk_index of the lead section (or `summary` property)
     date: str | None = None  # ISO date from properties or file name
     problems: tuple[Problem, ...] = ()
@@ -64,6 +65,7 @@ class NoteRow:
                 "properties": self.properties,
                 "block_ids": [(b.id, b.start_line, b.end_line) for b in self.block_ids],
                 "fields": [(f.kind, f.label, f.target, " ".join(f.terms)) for f in self.fields],
+                "entities": self.entities,
                 "lead": self.lead,
                 "links": [_without_defaults(link) for link in self.links],
                 "date": self.date,
@@ -91,6 +93,7 @@ class NoteRow:
             properties=tuple((k, v) for k, v in nested["properties"]),
             block_ids=tuple(BlockId(*b) for b in nested["block_ids"]),
             fields=tuple(Field(k, n, t, tuple(w.split(" "))) for k, n, t, w in nested["fields"]),
+            entities=tuple(map(tuple, nested.get("entities", ()))),  # older ones have none
             lead=nested["lead"],
             links=tuple(_link_from(link) for link in nested["links"]),
             date=nested["date"],
