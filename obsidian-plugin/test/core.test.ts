@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it } from "vitest";
 import { diffText } from "../src/core/diff";
-import { channelsOf, citationInWords, explain, matchedNames } from "../src/core/explain";
+import { chainOf, channelsOf, citationInWords, explain, matchedNames } from "../src/core/explain";
 import { folderOf, groupResults, shownHeadings, titleOf } from "../src/core/grouping";
 import { HistoryWalk, remember } from "../src/core/history";
 import { useLanguage } from "../src/core/i18n";
@@ -224,6 +224,15 @@ describe("explain", () => {
     expect(matchedNames(found)).toEqual(["Title", "Alias: Final value: theorem"]);
     expect(explain(found).join(" ")).toContain("place 3 by words");
     expect(explain(found).join(" ")).toContain("83%");
+  });
+
+  it("shows the chain of mentions that led to a passage", () => {
+    const graph = { rank: 2, score: 0.4, chain: ["知识图谱", "PMI", "共现统计"] };
+    const found = result({ channels: { metadata: null, bm25: null, vector: null, graph } });
+    expect(chainOf(found)).toBe("知识图谱 → PMI → 共现统计");
+    expect(explain(found).join(" ")).toContain("知识图谱 → PMI → 共现统计 (place 2 by mentions)");
+    expect(channelsOf(found).map((line) => line.label)).toEqual(["Mentions 2"]);
+    expect(chainOf(result({}))).toBe("");
   });
 
   it("tells the link that brought a linked passage", () => {

@@ -22,6 +22,7 @@ from typing import Any
 
 import platformdirs
 
+from sidelight.credibility import rules_from
 from sidelight.errors import SettingsError, UsageError, VaultError
 from sidelight.source_settings import SourceSettings, as_given, sources_from
 
@@ -49,6 +50,11 @@ class Settings:
     # how likely a passage answers by one sign alone; both fitted, see docs/ranking.md
     words_worth: float = 0.5  # it holds every term of the query
     titles_worth: float = 0.7  # the name of its note means the same as the query
+    # what notes mention together, see docs/graph.md
+    graph: bool = False
+    graph_least_passages: int = 500  # a smaller vault's counts say nothing
+    graph_least_together: int = 2  # passages that mention both ends of an edge
+    graph_worth: float = 0.5  # how likely a passage answers that the surest chain leads to
     results_per_note: int = 2
     linked_limit: int = 10
     linked_per_seed: int = 5
@@ -61,6 +67,7 @@ class Settings:
     reranker_model: str = ""
     rerank: bool = False
     rerank_timeout_ms: int = 1_500
+    credibility: tuple[str, ...] = ()  # rules of `credibility.py`, over its classes
     # asking a model: off until an OpenAI-compatible endpoint is named; text goes there alone
     ask_endpoint: str = ""  # for example http://127.0.0.1:11434/v1
     ask_model: str = ""  # its name there
@@ -107,6 +114,9 @@ _RANGES: dict[str, tuple[float, float]] = {
     "pool": (10, 1_000),
     "words_worth": (0.0, 1.0),
     "titles_worth": (0.0, 1.0),
+    "graph_least_passages": (1, 1_000_000),
+    "graph_least_together": (2, 100),
+    "graph_worth": (0.0, 1.0),
     "results_per_note": (1, 100),
     "linked_limit": (0, 10),
     "linked_per_seed": (0, 10),
@@ -130,6 +140,8 @@ def _checked(name: str, value: Any, default: Any) -> Any:
     if isinstance(default, tuple):
         if not isinstance(value, list | tuple) or not all(isinstance(v, str) for v in value):
             raise UsageError(f"Setting '{name}' must be a list of strings.")
+        if name == "credibility":
+            rules_from(value)
         return tuple(value)
     if isinstance(default, bool | str):
         if not isinstance(value, type(default)):

@@ -333,7 +333,7 @@ class ChannelHit:
 
     rank: int
     score: float
-    matched: tuple[str, ...] = ()  # metadata only: "title", "alias: X", ...
+    matched: tuple[str, ...] = ()  # metadata: "title", "alias: X", ...; graph: the chain
 
 
 @dataclass(frozen=True, slots=True)
@@ -373,7 +373,7 @@ class Result:
     snippet: Snippet
     origin: Origin
     graph_provenance: GraphProvenance | None
-    channels: Mapping[str, ChannelHit | None]  # "metadata", "bm25", "vector"
+    channels: Mapping[str, ChannelHit | None]  # "metadata", "bm25", "vector", "graph"
     rrf_score: float
     rerank_score: float | None
     evidence: float
@@ -382,6 +382,7 @@ class Result:
     queries: tuple[str, ...] = ()  # with sub-queries: those that found it
     entry: Entry | None = None  # what a source other than a vault says of it
     via_card: FollowedCard | None = None  # the index card that led here
+    credibility: float | None = None  # how far its note is to be believed; None: not asked
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from sidelight.query.candidates import Candidate, Hit
 from sidelight.query.diversify import diversify
 from sidelight.query.evidence import evidence
 from sidelight.query.fuse import fuse
-from sidelight.query.rerank import fused as fused_with_model
+from sidelight.query.rerank import by_composite, composite
 from sidelight.store.rows import ChunkRow
 from sidelight.types import PassageKind
 
@@ -88,7 +88,32 @@ def test_136_a_reranker_that_says_the_same_of_everything_moves_nothing(
     numbers: list[int], score: float
 ) -> None:
     candidates = [Candidate(chunk(n), {}, rerank_score=score) for n in numbers]
-    assert fused_with_model(candidates) == candidates
+    assert by_composite(candidates) == candidates
+
+
+parts = st.floats(0, 1)
+
+
+@given(parts, parts, parts, parts)
+def test_a_composite_lies_in_its_scale_and_grows_with_each_part(
+    model: float, sure: float, believed: float, more: float
+) -> None:
+    def value(score: float | None, evidence: float, credibility: float) -> float:
+        return composite(
+            Candidate(chunk(1), {}, evidence=evidence, rerank_score=score, credibility=credibility)
+        )
+
+    for score in (model, None):
+        assert 0 <= value(score, sure, believed) <= 1
+        assert value(score, min(1, sure + more), believed) >= value(score, sure, believed)
+        assert value(score, sure, min(1, believed + more)) >= value(score, sure, believed)
+    assert value(min(1, model + more), sure, believed) >= value(model, sure, believed)
+
+
+def test_the_composite_is_six_three_one() -> None:
+    candidate = Candidate(chunk(1), {}, evidence=0.5, rerank_score=0.8, credibility=1.0)
+    assert composite(candidate) == 0.6 * 0.8 + 0.3 * 0.5 + 0.1 * 1.0
+    assert composite(candidate._replace(rerank_score=None)) == (0.15 + 0.1) / 0.4
 
 
 @given(st.floats(-1, 1), st.floats(-1, 1), st.floats(0, 1), st.floats(0, 1), st.floats(0, 1))

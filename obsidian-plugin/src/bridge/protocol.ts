@@ -83,6 +83,10 @@ export interface Settings {
   pool: number;
   words_worth: number;
   titles_worth: number;
+  graph: boolean;
+  graph_least_passages: number;
+  graph_least_together: number;
+  graph_worth: number;
   results_per_note: number;
   linked_limit: number;
   linked_per_seed: number;
@@ -94,6 +98,7 @@ export interface Settings {
   reranker_model: string;
   rerank: boolean;
   rerank_timeout_ms: number;
+  credibility: string[];
   ask_endpoint: string;
   ask_model: string;
   ask_key_variable: string;
@@ -164,11 +169,20 @@ export interface ChannelHit {
   score: number;
 }
 
+/** A passage's place in the graph channel. */
+export interface GraphHit {
+  rank: number;
+  score: number;
+  /** What the notes mention together, from the question to the passage. */
+  chain: string[];
+}
+
 /** Where the passage stood in each channel. */
 export interface Channels {
   metadata: MetadataHit | null;
   bm25: ChannelHit | null;
   vector: ChannelHit | null;
+  graph?: GraphHit | null;
 }
 
 /** Where the passage stands now. */
@@ -241,6 +255,8 @@ export interface Result {
   graph_provenance: GraphProvenance | null;
   channels: Channels;
   rrf_score: number;
+  /** With rerank: how far its note is to be believed, 0..1. */
+  credibility?: number | null;
   rerank_score: number | null;
   /** Calibrated confidence in 0..1 on one absolute scale. */
   evidence: number;

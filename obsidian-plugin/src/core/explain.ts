@@ -6,7 +6,7 @@ import { lineRange } from "./links";
 import { channelName } from "./status";
 
 export interface ChannelLine {
-  channel: "metadata" | "bm25" | "vector";
+  channel: "metadata" | "bm25" | "vector" | "graph";
   rank: number;
   label: string;
 }
@@ -14,7 +14,7 @@ export interface ChannelLine {
 /** Which channels found the passage and at which rank, shortest first. */
 export function channelsOf(result: Pick<Result, "channels">): ChannelLine[] {
   const lines: ChannelLine[] = [];
-  for (const channel of ["metadata", "bm25", "vector"] as const) {
+  for (const channel of ["metadata", "bm25", "vector", "graph"] as const) {
     const hit = result.channels[channel];
     if (hit !== null && hit !== undefined)
       lines.push({
@@ -33,6 +33,11 @@ export function matchedNames(result: Pick<Result, "channels">): string[] {
     const name = lookUp(`matched.${kind}`) ?? kind;
     return rest.length > 0 ? `${name}: ${rest.join(": ")}` : name;
   });
+}
+
+/** What the notes mention together on the way to the passage: "知识图谱 → PMI"; "" for none. */
+export function chainOf(result: Pick<Result, "channels">): string {
+  return (result.channels.graph?.chain ?? []).join(" → ");
 }
 
 /** The sentences of the explanation, the most telling first. */
@@ -54,6 +59,8 @@ export function explain(result: Result): string[] {
     );
   if (channels.bm25) sentences.push(t("why.bm25", { rank: channels.bm25.rank }));
   if (channels.vector) sentences.push(t("why.vector", { rank: channels.vector.rank }));
+  if (channels.graph)
+    sentences.push(t("why.graph", { rank: channels.graph.rank, chain: chainOf(result) }));
   if (result.rerank_score !== null) sentences.push(t("why.rerank"));
   if (result.origin === "direct") sentences.push(t("why.evidence", { percent: percentOf(result) }));
   sentences.push(citationInWords(result));

@@ -93,7 +93,7 @@ export function feedbackOf(
 ): FeedbackParams {
   const channels: Record<string, number> = {};
   for (const [name, hit] of Object.entries(result.channels))
-    if (hit !== null) channels[name] = (hit as { rank: number }).rank;
+    if (hit) channels[name] = (hit as { rank: number }).rank;
   return {
     query,
     ref: result.ref,

@@ -2,7 +2,7 @@
 // Keeps no state; every text of a note enters the page as text.
 import { setIcon, setTooltip, type UserEvent } from "obsidian";
 import type { Result } from "../bridge/protocol";
-import { channelsOf, citationInWords, matchedNames } from "../core/explain";
+import { chainOf, channelsOf, citationInWords, matchedNames } from "../core/explain";
 import { shownHeadings, titleOf } from "../core/grouping";
 import { t } from "../core/i18n";
 import { lineRange } from "../core/links";
@@ -106,6 +106,12 @@ function drawFooter(
   if (matched.length > 0) {
     const names = footer.createSpan({ cls: "sidelight-matched", text: matched.join(" · ") });
     setTooltip(names, t("result.matched", { names: matched.join(t("list.comma")) }));
+  }
+  const chain = chainOf(result);
+  if (chain !== "") {
+    const way = footer.createSpan({ cls: "sidelight-chain", text: chain });
+    way.setAttribute("dir", "auto");
+    setTooltip(way, t("result.chain", { chain }));
   }
   if (options.showChannels) {
     const channels = channelsOf(result)

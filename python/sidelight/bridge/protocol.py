@@ -178,12 +178,23 @@ class ChannelHit(TypedDict):
     score: float
 
 
+class GraphHit(TypedDict):
+    """A passage's place in the graph channel."""
+
+    rank: int
+    score: float
+    chain: Annotated[
+        list[str], "What the notes mention together, from the question to the passage."
+    ]
+
+
 class Channels(TypedDict):
     """Where the passage stood in each channel."""
 
     metadata: MetadataHit | None
     bm25: ChannelHit | None
     vector: ChannelHit | None
+    graph: NotRequired[GraphHit | None]
 
 
 class Citation(TypedDict):
@@ -247,6 +258,9 @@ class Result(TypedDict):
     graph_provenance: GraphProvenance | None
     channels: Channels
     rrf_score: float
+    credibility: NotRequired[
+        Annotated[float | None, "With rerank: how far its note is to be believed, 0..1."]
+    ]
     rerank_score: float | None
     evidence: Annotated[float, "Calibrated confidence in 0..1 on one absolute scale."]
     citation: Citation

@@ -200,9 +200,11 @@ def _result_json(result: types.Result) -> protocol.Result:
             "metadata": _metadata_json(result.channels.get("metadata")),
             "bm25": _channel_json(result.channels.get("bm25")),
             "vector": _channel_json(result.channels.get("vector")),
+            "graph": _chain_json(result.channels.get("graph")),
         },
         "rrf_score": float(result.rrf_score),
         "rerank_score": None if result.rerank_score is None else float(result.rerank_score),
+        "credibility": result.credibility,
         "evidence": float(result.evidence),
         "citation": citation_json(result.citation),
         "conflict_of": result.conflict_of,
@@ -263,6 +265,12 @@ def _metadata_json(hit: types.ChannelHit | None) -> protocol.MetadataHit | None:
     if hit is None:
         return None
     return {"rank": hit.rank, "score": float(hit.score), "matched": list(hit.matched)}
+
+
+def _chain_json(hit: types.ChannelHit | None) -> protocol.GraphHit | None:
+    if hit is None:
+        return None
+    return {"rank": hit.rank, "score": float(hit.score), "chain": list(hit.matched)}
 
 
 def _channel_json(hit: types.ChannelHit | None) -> protocol.ChannelHit | None:

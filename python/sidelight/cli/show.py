@@ -57,6 +57,9 @@ def _passage(one: dict[str, Any], colour: bool) -> list[str]:
         card = one["via_card"]
         ran = f", ran {' '.join(card['ran'])}" if card["ran"] else ""
         lines.append(f"    via the card “{card['title']}” to {card['source']}{ran}")
+    chain = (one["channels"].get("graph") or {}).get("chain")
+    if chain:
+        lines.append(f"    via the mentions {' → '.join(chain)}")
     if one["also_in"]:
         lines.append(f"    also in {', '.join(one['also_in'])}")
     lines.append(f"    {_marked(one['snippet'], colour)}")

@@ -18,7 +18,7 @@ from sidelight.errors import QueriesError
 from sidelight.evaluation.metrics import ndcg, note_ranking
 from sidelight.evaluation.runs import CHANNELS, DEPTH, Searcher
 from sidelight.evaluation.topics import Topic
-from sidelight.query.evidence import evidence
+from sidelight.query.evidence import evidence, with_chains
 from sidelight.types import SearchRequest
 
 Numbers = npt.NDArray[np.float64]
@@ -95,7 +95,10 @@ class Recollection:
         """Evidence of each passage under these settings, shape (n,), 0..1."""
         inside = self.ranks[CHANNELS.index("metadata")] <= settings.pool
         names = np.where(inside, self.names, 0.0)
-        return evidence(self.cosines, self.titles, self.coverages, names, self.chance, settings)
+        sure = evidence(self.cosines, self.titles, self.coverages, names, self.chance, settings)
+        graph = CHANNELS.index("graph")
+        followed = np.where(self.ranks[graph] <= settings.pool, self.scores[graph], 0.0)
+        return with_chains(sure, np.nan_to_num(followed), settings)
 
     def notes_by(self, scores: Numbers) -> list[str]:
         """The notes by scores of the passages, shape (n,); equals as the search ordered them."""

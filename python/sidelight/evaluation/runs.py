@@ -20,7 +20,7 @@ from sidelight.evaluation.metrics import auc, mean_measures, measure, note_ranki
 from sidelight.evaluation.topics import Topic
 from sidelight.types import Mode, Origin, Result, SearchRequest, SearchResult
 
-CHANNELS = ("metadata", "bm25", "vector")
+CHANNELS = ("metadata", "bm25", "vector", "graph")
 SYSTEMS = ("pipeline", *CHANNELS, "rrf_plain")
 DEPTH = 10  # notes that the measures look at
 FIRST_DIRECT = 5  # a multi-hop answer must be among these or the linked results

@@ -260,6 +260,7 @@ def _result(index: Index, asked: Asked, rank: int, passage: CitedPassage, cited:
         evidence=candidate.evidence,
         citation=passage.citation,
         conflict_of=original_of(index, passage.path),
+        credibility=candidate.credibility,
     )
 
 

@@ -16,6 +16,7 @@ from sidelight.errors import NotFoundError, UsageError
 from sidelight.language.detect import detect
 from sidelight.language.terms import QueryTerm, Terms
 from sidelight.query.candidates import Candidate, Hit
+from sidelight.query.chains import recall_chains, reliable
 from sidelight.query.compound import since
 from sidelight.query.filters import allowed_notes, holds_phrase, is_scoped
 from sidelight.query.index import Index
@@ -88,6 +89,11 @@ class Asked:
         wants = self.mode is not Mode.LEXICAL and (self.text.strip() or self.own_vector is not None)
         if wants and index.embedder is not None and len(index.catalog.vectors):
             channels["vector"] = partial(self._recall_meaning, index)
+        both = self.mode in (Mode.HYBRID, Mode.COVERAGE) and self.own_vector is None
+        if both and self.text.strip() and reliable(index.catalog, index.settings):
+            channels["graph"] = partial(
+                recall_chains, self.text, index.catalog, self.allowed, index.settings, pool
+            )
         return channels
 
     def weights(self, hits: Mapping[str, Sequence[Hit]]) -> dict[str, dict[str, float]]:
@@ -99,7 +105,8 @@ class Asked:
             weights["bm25"] = {
                 c.chunk_id: float(v) ** 2 for c, v in zip(bm25, coverage, strict=True)
             }
-        weights["metadata"] = {h.chunk.chunk_id: h.score for h in hits.get("metadata", ())}
+        for channel in ("metadata", "graph"):  # their scores are such numbers already
+            weights[channel] = {h.chunk.chunk_id: h.score for h in hits.get(channel, ())}
         return weights
 
     def admitted(self, fused: list[Candidate], index: Index) -> list[Candidate]:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from sidelight.store.rows import ChunkRow
 from sidelight.types import ChannelHit
 
-CHANNELS = ("metadata", "bm25", "vector")
+CHANNELS = ("metadata", "bm25", "vector", "graph")
 _NOTHING: Mapping[str, float] = MappingProxyType({})
 
 # Named tuples: hundreds are made for a query, and a frozen dataclass takes three times as long.
@@ -34,6 +34,8 @@ class Candidate(NamedTuple):
         title: the same of the note's name.
         coverage: weighted share of the query's terms that it holds, 0..1.
         evidence: calibrated confidence that it answers, 0..1, on one absolute scale.
+        grounded: the same without chains of mentions; what the gate reads.
+        credibility: how far its note is to be believed, 0..1; None where nobody asked.
     """
 
     chunk: ChunkRow
@@ -45,3 +47,5 @@ class Candidate(NamedTuple):
     coverage: float = 0.0
     evidence: float = 0.0
     rerank_score: float | None = None
+    grounded: float = 0.0
+    credibility: float | None = None

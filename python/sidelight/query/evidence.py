@@ -1,10 +1,12 @@
 """How sure is it that a passage answers? One number on a fixed scale, from four others.
 
-    1 - (1 - s((g - m) / 0.07)) (1 - 0.7 s((t - 0.50) / 0.07)) (1 - 0.5 c^2) (1 - 0.9 n^2)
+    1 - (1 - s((g - m) / 0.07)) (1 - 0.7 s((t - 0.50) / 0.07)) (1 - 0.5 c^2) (1 - 0.9 n^2) (1 - w h)
 
 g and t are the language-centred cosines of the query with the passage and with the name of its
 note, c the weighted share of the query's terms that the passage holds, n how much the query is
-the name of the note, s the logistic function. m = max(0.38, 0.15 + 0.6 b), where b is the cosine
+the name of the note, s the logistic function, h how surely a chain of mentions leads to the
+passage (`query/chains.py`), w the setting `graph_worth`. The gate reads the same number without
+its last factor: a chain orders what was found, and never makes nonsense an answer. m = max(0.38, 0.15 + 0.6 b), where b is the cosine
 that the best of the vault's passages would reach by chance (`VectorMatrix.chance`): in a vault on
 one subject every passage is near every question. All are absolute by construction, unlike raw
 scores, so the same number orders the results and feeds the gate. Constants fitted on judged
@@ -64,6 +66,11 @@ def evidence(
     return np.round(1 - missing, 9)
 
 
+def with_chains(evidence: Numbers, chains: Numbers, settings: Settings) -> Numbers:
+    """The evidence where chains of mentions also count; `chains` are scores of that channel."""
+    return np.round(1 - (1 - evidence) * (1 - settings.graph_worth * chains), 9)
+
+
 def _likely(cosines: Numbers, middle: float) -> Numbers:
     """How likely a passage of this cosine answers; 0 where there is none."""
     known = np.nan_to_num(cosines, nan=-1.0)
@@ -83,19 +90,21 @@ def weigh(
     Ties by fused score, then path, section, chunk. A part whose channel is not asked
     (`query` or `vector` None) counts as nothing.
     """
-    names = np.array([_name_score(c) for c in candidates])
+    names, chains = (
+        np.array([c.hits[name].score if name in c.hits else 0.0 for c in candidates])
+        for name in ("metadata", "graph")
+    )
     measured = measure([c.chunk for c in candidates], query, vector, catalog, settings, names)
+    sure = with_chains(measured.evidence, chains, settings)
+    rows = zip(candidates, measured.rows(), sure.tolist(), strict=True)
     weighed = [
-        Candidate(c.chunk, c.hits, c.contributions, c.rrf_score, *numbers, c.rerank_score)
-        for c, numbers in zip(candidates, measured.rows(), strict=True)
+        Candidate(c.chunk, c.hits, c.contributions, c.rrf_score, *numbers[:3], all_of_it)._replace(
+            grounded=numbers[3]
+        )
+        for c, numbers, all_of_it in rows
     ]
     weighed.sort(key=lambda c: (-c.evidence, -c.rrf_score, c.chunk.order))
     return weighed
-
-
-def _name_score(candidate: Candidate) -> float:
-    hit = candidate.hits.get("metadata")
-    return hit.score if hit else 0.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -57,10 +57,10 @@ def features(ordered: Sequence[Candidate], query: LexicalQuery | None) -> dict[s
     """Absolute numbers about the best candidates, each on a scale that any query shares.
 
     Args:
-        ordered: all candidates, by evidence.
+        ordered: all candidates; a chain of mentions counts for nothing here.
         query: its terms; None where words were not asked.
     """
-    top = ordered[:_TOP]
+    top = sorted(ordered, key=lambda c: -c.grounded)[:_TOP]
     cosines = sorted((c.cosine for c in ordered if not math.isnan(c.cosine)), reverse=True)
     lexical = {c.chunk.path for c in ordered if _rank(c, "bm25") <= _TOP}
     semantic = {c.chunk.path for c in ordered if _rank(c, "vector") <= _TOP}
@@ -68,8 +68,8 @@ def features(ordered: Sequence[Candidate], query: LexicalQuery | None) -> dict[s
     total = query.total_mass if query is not None else 0.0
     unknown = sum(term.mass for term in query.unknown()) if query is not None else 0.0
     return {
-        "evidence": best.evidence if best else 0.0,
-        "evidence_5": _mean([c.evidence for c in top[:5]]),
+        "evidence": best.grounded if best else 0.0,
+        "evidence_5": _mean([c.grounded for c in top[:5]]),
         "cosine": cosines[0] if cosines else 0.0,
         "cosine_10": _mean(cosines[:10]),
         "cosine_spread": cosines[0] - _mean(cosines[10:50]) if len(cosines) > 10 else 0.0,

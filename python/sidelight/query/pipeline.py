@@ -18,6 +18,7 @@ from sidelight.query.candidates import Candidate
 from sidelight.query.cite import LiveFiles
 from sidelight.query.compound import parts_of
 from sidelight.query.coverage import cover
+from sidelight.query.credibility import credibility, rules_of
 from sidelight.query.diversify import diversify
 from sidelight.query.evidence import weigh
 from sidelight.query.expand import expand
@@ -152,7 +153,8 @@ def _answer(
         direct = answer.cite_direct(index, asked, diverse)
     with stopwatch.stage("gate"):  # what is no longer on disk is no evidence
         left = direct.standing(ordered)
-        decision = index.gate.decide(features(left, asked.lexical), list(recalled.hits))
+        channels = [name for name in recalled.hits if name != "graph"]  # no part of the gate's
+        decision = index.gate.decide(features(left, asked.lexical), channels)
         if not asked.has_content:
             decision = index.gate.without_content(decision)
     _go_on(cancelled)
@@ -170,12 +172,12 @@ def _answer(
 def _reranked(index: Index, asked: Asked, ordered: list[Candidate]) -> _Ordered:
     if not asked.rerank or not ordered:
         return _Ordered(ordered, ())
-    if index.reranker is None:
-        return _Ordered(ordered, (Degraded("rerank", "no reranker is loaded", False),))
+    rules = rules_of(index.settings.credibility)
     candidates, degraded = rerank(
         asked.text,
         ordered,
         lambda ids: answer.texts_of(index, ids),
+        lambda path: credibility(index.catalog.notes.get(path), rules),
         index.reranker,
         index.workers,
         index.settings.rerank_timeout_ms,

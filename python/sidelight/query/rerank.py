@@ -1,7 +1,9 @@
 """Lets a model read query and passage together; optional, and never able to ruin a list.
 
-The model's order and the order by evidence are fused by rank, so that a bad reranker can
-move a passage only so far. Past the time limit the unreranked list goes out.
+    0.6 * what the model says + 0.3 * evidence + 0.1 * how far the note is to be believed
+
+each in 0..1 on a scale that means the same for every query, whichever channels answered. Where the
+model is missing, fails or is late, the other two carry on with their weights, and that is reported.
 """
 
 from __future__ import annotations
@@ -20,14 +22,16 @@ from sidelight.types import Degraded
 log = logging.getLogger(__name__)
 
 DEPTH = 30  # passages the model reads; the rest keep their order behind them
-_K = 10  # of the rank fusion: with so short a list 60 would let no model matter
+# The composite of the systems it is taken from (docs/graph.md); not fitted here.
+MODEL_SHARE, EVIDENCE_SHARE, CREDIBILITY_SHARE = 0.6, 0.3, 0.1
 
 
 def rerank(
     query: str,
     ordered: Sequence[Candidate],
     texts: Callable[[Sequence[str]], Sequence[str]],
-    reranker: Reranker,
+    believed: Callable[[str], float],
+    reranker: Reranker | None,
     workers: ThreadPoolExecutor,
     timeout_ms: int,
 ) -> tuple[list[Candidate], Degraded | None]:
@@ -37,7 +41,8 @@ def rerank(
         query: as asked.
         ordered: by evidence.
         texts: gives the texts of chunks by their ids, in the same order.
-        reranker: the model.
+        believed: how far the note at a path is to be believed, 0..1.
+        reranker: the model; None where there is none.
         workers: runs it, so that the time limit holds.
         timeout_ms: for all of it.
 
@@ -45,27 +50,36 @@ def rerank(
         The candidates, and what kept the model out if anything did.
     """
     head, tail = list(ordered[:DEPTH]), list(ordered[DEPTH:])
-    deadline = time.monotonic() + timeout_ms / 1000
-    passages = texts([c.chunk.chunk_id for c in head])
-    late = lambda: time.monotonic() > deadline  # noqa: E731 - two words beat a nested def
-    future = workers.submit(reranker.score, query, passages, late)
-    try:
-        scores = future.result(timeout=timeout_ms / 1000)
-    except FutureTimeoutError:
-        return list(ordered), Degraded("rerank", f"no answer within {timeout_ms} ms", False)
-    except (SidelightError, RuntimeError) as error:
-        log.error("the reranker failed: %s", type(error).__name__)
-        return list(ordered), Degraded("rerank", f"failed ({type(error).__name__})", False)
-    scored = [
-        c._replace(rerank_score=round(float(s), 6)) for c, s in zip(head, scores, strict=True)
-    ]
-    return fused(scored) + tail, None
+    head = [c._replace(credibility=believed(c.chunk.path)) for c in head]
+    scores: Sequence[float | None] = [None] * len(head)
+    degraded: Degraded | None = None
+    if reranker is None:
+        degraded = Degraded("rerank", "no reranker is loaded", False)
+    else:
+        deadline = time.monotonic() + timeout_ms / 1000
+        passages = texts([c.chunk.chunk_id for c in head])
+        late = lambda: time.monotonic() > deadline  # noqa: E731 - two words beat a nested def
+        future = workers.submit(reranker.score, query, passages, late)
+        try:
+            scores = [round(float(s), 6) for s in future.result(timeout=timeout_ms / 1000)]
+        except FutureTimeoutError:
+            degraded = Degraded("rerank", f"no answer within {timeout_ms} ms", False)
+        except (SidelightError, RuntimeError) as error:
+            log.error("the reranker failed: %s", type(error).__name__)
+            degraded = Degraded("rerank", f"failed ({type(error).__name__})", False)
+    scored = [c._replace(rerank_score=s) for c, s in zip(head, scores, strict=True)]
+    return by_composite(scored) + tail, degraded
 
 
-def fused(scored: Sequence[Candidate]) -> list[Candidate]:
-    """Candidates by the sum of reciprocal ranks of the given order and of the model's."""
-    by_model = sorted(range(len(scored)), key=lambda i: (-(scored[i].rerank_score or 0.0), i))
-    total = {i: 1 / (_K + i + 1) for i in range(len(scored))}
-    for rank, index in enumerate(by_model, start=1):
-        total[index] += 1 / (_K + rank)
-    return [scored[i] for i in sorted(total, key=lambda i: (-total[i], i))]
+def by_composite(scored: Sequence[Candidate]) -> list[Candidate]:
+    """Candidates by their composite, best first; equal ones keep their order."""
+    return sorted(scored, key=lambda candidate: -composite(candidate))
+
+
+def composite(candidate: Candidate) -> float:
+    """Model, evidence and credibility as one number in 0..1; without the model the other two."""
+    believed = candidate.credibility or 0.0
+    rest = EVIDENCE_SHARE * candidate.evidence + CREDIBILITY_SHARE * believed
+    if candidate.rerank_score is None:
+        return round(rest / (EVIDENCE_SHARE + CREDIBILITY_SHARE), 9)
+    return round(MODEL_SHARE * candidate.rerank_score + rest, 9)

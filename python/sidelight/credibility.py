@@ -1,0 +1,102 @@
+"""What may a person set about how far a source is to be believed? Classes, and rules in settings.
+
+A rule is `PLACE = BELIEF`. The place is a folder (ends with `/`), a site (a host name, with all
+below it) or a class; the belief is a class or a number in 0..1. Looks at no note
+(`query/credibility.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from sidelight.errors import UsageError
+
+OWN = "own-notes"
+# Worth of each class as the issue that asked for them set it; none is fitted.
+CLASSES: Mapping[str, float] = {
+    "official-docs": 1.0,
+    "product-docs": 0.9,
+    "official-blog": 0.8,
+    "community-docs": 0.6,
+    "forum": 0.4,
+    OWN: 0.3,
+}
+CHINESE_CLASSES: Mapping[str, str] = {
+    "官方文档": "official-docs",
+    "产品文档": "product-docs",
+    "官方博客": "official-blog",
+    "社区文档": "community-docs",
+    "论坛": "forum",
+    "个人笔记": OWN,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """What the settings say, folders and sites from the longest to the shortest."""
+
+    classes: Mapping[str, float] = field(default_factory=lambda: dict(CLASSES))
+    folders: tuple[tuple[str, float], ...] = ()
+    sites: tuple[tuple[str, float], ...] = ()
+
+    def belief(self, value: object) -> float | None:
+        """A class's worth, or a number in 0..1 itself; None for anything else."""
+        if isinstance(value, bool) or not isinstance(value, str | int | float):
+            return None
+        name = str(value).strip().lower()
+        name = CHINESE_CLASSES.get(name, name)
+        if name in self.classes:
+            return self.classes[name]
+        try:
+            number = float(name)
+        except ValueError:
+            return None
+        return number if 0 <= number <= 1 else None
+
+
+def rules_from(entries: Sequence[str]) -> Rules:
+    """The rules of the setting `credibility`, over the defaults.
+
+    Raises:
+        UsageError: an entry is no rule; the message names it.
+    """
+    classes = dict(CLASSES)
+    places: list[tuple[str, str]] = []
+    for entry in entries:
+        place, equals, value = (part.strip() for part in entry.rpartition("="))
+        name = CHINESE_CLASSES.get(place.lower(), place.lower())
+        if equals and name in CLASSES:
+            classes[name] = _number(entry, Rules(classes), value)
+        else:
+            places.append((place if equals else "", value))
+    rules = Rules(classes)
+    folders, sites = [], []
+    for place, value in places:
+        belief = _number(f"{place} = {value}", rules, value)
+        if place.endswith("/") and place != "/":
+            folders.append((place, belief))
+        elif "." in place and "/" not in place:
+            sites.append((place.lower(), belief))
+        else:
+            raise _wrong(f"{place} = {value}")
+    by_length = lambda pair: (-len(pair[0]), pair[0])  # noqa: E731 - two words beat a nested def
+    return Rules(
+        classes, tuple(sorted(folders, key=by_length)), tuple(sorted(sites, key=by_length))
+    )
+
+
+def _number(entry: str, rules: Rules, value: str) -> float:
+    belief = rules.belief(value)
+    if belief is None:
+        raise _wrong(entry)
+    return belief
+
+
+def _wrong(entry: str) -> UsageError:
+    return UsageError(
+        f"Setting 'credibility' does not understand '{entry}'.",
+        "Write 'Folder/ = forum', 'docs.example.org = official-docs' or 'forum = 0.2'; classes: "
+        + ", ".join(CLASSES)
+        + ".",
+    )

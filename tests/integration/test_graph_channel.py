@@ -1,0 +1,190 @@
+"""What notes mention together leads from a question to its answer, and never makes one."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sidelight.bridge.wire import search_result_json
+from sidelight.config import Settings
+from sidelight.engine import Engine
+from sidelight.indexing import facts, pipeline
+from sidelight.query import asked as asking
+from sidelight.types import Mode, Result, SearchRequest, SearchResult
+
+NOTES = {
+    "日志.md": "# 日志\n\n## 春\n\n青鸾排练，潘老师来了。\n\n## 夏\n\n青鸾演出，潘老师指挥。\n\n"
+    "## 秋\n\n潘老师约大家去梧桐巷。\n\n## 冬\n\n梧桐巷的谱架，潘老师没收押金。\n",
+    "潘老师.md": "# 潘老师\n\n花生过敏，膝盖换过。\n",
+    "梧桐巷.md": "# 梧桐巷\n\n单日只能从东口往西开。\n",
+    "log.md": "# log\n\n## May\n\nHauled Heron out; we asked Okafor about the keel.\n\n"
+    "## June\n\nVarnish on Heron, with planks from Okafor.\n",
+    "Okafor.md": "# Okafor\n\nTakes no milk. Deaf in the left ear.\n",
+    "fruit.md": "# fruit\n\n## 一\n\n苹果开花，果园里先给红玉授粉。\n\n## 二\n\n苹果下树，果园的红玉最早。\n",
+    "shares.md": "# shares\n\n## 一\n\n苹果财报，供应商蓝湾领涨。\n\n## 二\n\n苹果财报，供应商蓝湾跟跌。\n",
+    "红玉.md": "# 红玉\n\n接穗要斜切。\n",
+    "蓝湾.md": "# 蓝湾\n\n鞋套在左手柜子。\n",
+} | {f"filler/{n:02}.md": f"# filler {n}\n\n窗外第{n}阵风吹过。\n" for n in range(40)}
+SMALL: dict[str, Any] = {"graph": True, "graph_least_passages": 20, "gate_strictness": "off"}
+
+
+def write(vault: Path, notes: dict[str, str]) -> None:
+    for path, text in notes.items():
+        (vault / path).parent.mkdir(parents=True, exist_ok=True)
+        (vault / path).write_text(text, "utf-8", newline="\n")
+
+
+def opened(vault: Path, data: Path, **settings: Any) -> Engine:
+    engine = Engine.open(
+        vault, data_dir=data, lexical_only=True, settings=Settings(**{**SMALL, **settings})
+    )
+    engine.sync(lexical_only=True)
+    return engine
+
+
+@pytest.fixture(scope="module")
+def vault(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("vault")
+    write(folder, NOTES)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def engine(vault: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
+    engine = opened(vault, tmp_path_factory.mktemp("data"))
+    yield engine
+    engine.close()
+
+
+def ask(engine: Engine, text: str, **rest: Any) -> SearchResult:
+    return engine.search(SearchRequest(text, **rest))
+
+
+def result_of(found: SearchResult, path: str) -> Result | None:
+    return next((r for r in found.results if r.path == path), None)
+
+
+def chain_to(engine: Engine, text: str, path: str) -> tuple[str, ...]:
+    one = result_of(ask(engine, text), path)
+    hit = one.channels["graph"] if one else None
+    return hit.matched if hit else ()
+
+
+def test_a_chain_leads_to_a_passage_without_any_word_of_the_question(engine: Engine) -> None:
+    assert chain_to(engine, "青鸾", "梧桐巷.md") == ("青鸾", "潘老师", "梧桐巷")
+    assert chain_to(engine, "Heron", "Okafor.md") == ("Heron", "Okafor")
+
+
+def test_the_chain_is_in_the_json_and_in_the_trace(engine: Engine) -> None:
+    found = search_result_json(ask(engine, "青鸾", explain=True))
+    one = next(r for r in found["results"] if r["path"] == "潘老师.md")
+    assert one["channels"]["graph"]["chain"] == ["青鸾", "潘老师"]
+    traced = found["trace"]["channels"]["graph"]
+    assert {hit["path"] for hit in traced} >= {"潘老师.md", "梧桐巷.md"}
+    for candidate in found["trace"]["candidates"]:
+        assert candidate["rrf_score"] == pytest.approx(sum(candidate["contributions"].values()))
+    assert found["timing_ms"]["recall"]["graph"] >= 0
+
+
+def test_one_word_with_two_meanings_is_told_apart_by_its_neighbours(engine: Engine) -> None:
+    def first_of(text: str) -> str:
+        found = ask(engine, text).results
+        return min(
+            (r for r in found if r.path in ("红玉.md", "蓝湾.md")), key=lambda r: r.rank
+        ).path
+
+    assert first_of("苹果 果园") == "红玉.md"
+    assert first_of("苹果 财报") == "蓝湾.md"
+
+
+def test_passages_that_hold_the_word_itself_stay_first(engine: Engine) -> None:
+    found = ask(engine, "潘老师").results
+    assert found[0].path == "潘老师.md"
+    assert all(r.channels["graph"] is None for r in found if "潘老师" in r.text)
+
+
+def test_filters_and_modes_hold_for_chains(engine: Engine) -> None:
+    assert result_of(ask(engine, "青鸾 path:日志"), "梧桐巷.md") is None
+    assert result_of(ask(engine, "青鸾", mode=Mode.LEXICAL), "梧桐巷.md") is None
+
+
+def test_it_stays_off_while_the_counts_are_too_small(vault: Path, tmp_path: Path) -> None:
+    engine = opened(vault, tmp_path, graph_least_passages=10_000)
+    assert not chain_to(engine, "青鸾", "梧桐巷.md")
+    assert "graph" not in ask(engine, "青鸾").timing_ms["recall"]
+    engine.close()
+
+
+def test_a_failure_costs_only_the_chain(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> None:
+        raise RuntimeError("broken")
+
+    monkeypatch.setattr(asking, "recall_chains", fail)
+    found = ask(engine, "青鸾")
+    assert [d.channel for d in found.degraded if d.channel == "graph"] == ["graph"]
+    assert found.results[0].path == "日志.md"
+
+
+@pytest.mark.parametrize("query", ["青鸾飞船的燃料配方", "Heron rocket fuel recipe"])
+def test_a_chain_alone_is_no_evidence(vault: Path, tmp_path: Path, query: str) -> None:
+    decided = []
+    for graph in (False, True):
+        engine = opened(vault, tmp_path / str(graph), graph=graph, gate_strictness="strict")
+        found = ask(engine, query)
+        decided.append((found.ok, found.confidence))
+        engine.close()
+    assert decided[0] == decided[1]
+
+
+def test_what_is_saved_and_deleted_is_followed_at_once_and_after_a_start(tmp_path: Path) -> None:
+    vault, data = tmp_path / "vault", tmp_path / "data"
+    write(vault, NOTES)
+    engine = opened(vault, data)
+    write(vault, {"再记.md": "# 再记\n\n## 一\n\n潘老师买了琵琶。\n\n## 二\n\n潘老师弹琵琶。\n"})
+    write(vault, {"琵琶.md": "# 琵琶\n\n四根弦。\n"})
+    engine.sync(lexical_only=True)
+    assert chain_to(engine, "青鸾", "琵琶.md") == ("青鸾", "潘老师", "琵琶")
+    (vault / "再记.md").unlink()
+    engine.sync(lexical_only=True)
+    assert chain_to(engine, "青鸾", "琵琶.md") == ()
+    before = engine._catalog.graph.counts()
+    engine.close()
+    again = opened(vault, data)
+    assert again._catalog.graph.counts() == before
+    again.close()
+    fresh = opened(vault, tmp_path / "fresh")
+    assert fresh._catalog.graph.counts() == before
+    fresh.close()
+
+
+def test_an_index_from_before_the_graph_reads_its_notes_again_and_says_so(
+    vault: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as before:
+        before.setattr(
+            "sidelight.indexing.draft.entities_of", lambda title, names, texts, words: []
+        )
+        opened(vault, tmp_path).close()
+    file = tmp_path / "facts.json"
+    stored = json.loads(file.read_text("utf-8"))
+    del stored["entities"]
+    file.write_text(json.dumps(stored), "utf-8")
+    assert facts.difference(stored, {**stored, "entities": "1"}) == (
+        "the way things are recognised changed"
+    )
+    engine = opened(vault, tmp_path)
+    assert chain_to(engine, "青鸾", "梧桐巷.md")
+    engine.close()
+    read: list[str] = []
+    draft = pipeline.draft_note
+    monkeypatch.setattr(
+        pipeline,
+        "draft_note",
+        lambda entry, *rest: (read.append(entry.path), draft(entry, *rest))[1],
+    )
+    opened(vault, tmp_path).close()
+    assert read == []
