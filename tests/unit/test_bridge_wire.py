@@ -40,7 +40,7 @@ def test_a_search_result_has_the_keys_of_the_contract_in_their_order() -> None:
     assert list(wire["results"][0]) == [
         "rank", "ref", "source", "also_in", "path", "title", "heading_path", "text", "snippet",
         "origin", "graph_provenance", "channels", "rrf_score", "rerank_score", "evidence",
-        "citation", "conflict_of", "entry", "via_card",
+        "citation", "conflict_of", "entry", "via_card", "credibility",
     ]  # fmt: skip
     assert list(wire["results"][0]["citation"]) == [
         "kind", "status", "match", "start_line", "end_line", "columns", "node", "file_hash",

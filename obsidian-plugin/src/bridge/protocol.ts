@@ -255,8 +255,6 @@ export interface Result {
   graph_provenance: GraphProvenance | null;
   channels: Channels;
   rrf_score: number;
-  /** With rerank: how far its note is to be believed, 0..1. */
-  credibility?: number | null;
   rerank_score: number | null;
   /** Calibrated confidence in 0..1 on one absolute scale. */
   evidence: number;
@@ -269,6 +267,8 @@ export interface Result {
   entry: Entry | null;
   /** The index card that led here. */
   via_card: FollowedCard | null;
+  /** With rerank: how far its note is to be believed, 0..1. */
+  credibility?: number | null;
 }
 
 /** Why an answer is as it is, for people. */

@@ -258,9 +258,6 @@ class Result(TypedDict):
     graph_provenance: GraphProvenance | None
     channels: Channels
     rrf_score: float
-    credibility: NotRequired[
-        Annotated[float | None, "With rerank: how far its note is to be believed, 0..1."]
-    ]
     rerank_score: float | None
     evidence: Annotated[float, "Calibrated confidence in 0..1 on one absolute scale."]
     citation: Citation
@@ -268,6 +265,9 @@ class Result(TypedDict):
     queries: NotRequired[Annotated[list[str], "With sub-queries: those that found it."]]
     entry: Annotated[Entry | None, "Of a result that is not from the vault itself."]
     via_card: Annotated[FollowedCard | None, "The index card that led here."]
+    credibility: NotRequired[
+        Annotated[float | None, "With rerank: how far its note is to be believed, 0..1."]
+    ]
 
 
 class Reason(TypedDict):

@@ -204,7 +204,6 @@ def _result_json(result: types.Result) -> protocol.Result:
         },
         "rrf_score": float(result.rrf_score),
         "rerank_score": None if result.rerank_score is None else float(result.rerank_score),
-        "credibility": result.credibility,
         "evidence": float(result.evidence),
         "citation": citation_json(result.citation),
         "conflict_of": result.conflict_of,
@@ -212,6 +211,7 @@ def _result_json(result: types.Result) -> protocol.Result:
         if result.entry is None
         else {"kind": result.entry.kind, "id": result.entry.id, "link": result.entry.link},
         "via_card": None if result.via_card is None else card_json(result.via_card),
+        "credibility": result.credibility,
     }
 
 
