@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """A vault of any size with the statistics of a lived-in one, for benchmarks and load tests.
 
-python scripts/generate_vault.py FOLDER [--notes 15000] [--seed 1] [--chinese 0.4]
+python scripts/generate_vault.py FOLDER [--notes 15000] [--seed 1] [--chinese 0.4] [--median 900]
 
 The same arguments give the same files. Words follow Zipf's law; sizes are log-normal (median
 1.2 kB); notes are English or Chinese with some of the other language, link to each other with
@@ -183,8 +183,12 @@ def chinese_words(draw: random.Random) -> list[str]:
 class Writer:
     """Writes the notes of one vault."""
 
-    def __init__(self, notes: int, seed: int, chinese: float) -> None:
+    def __init__(
+        self, notes: int, seed: int, chinese: float, median: int = MEDIAN_CHARACTERS
+    ) -> None:
         self.draw = random.Random(seed)
+        self.median = median
+        self.most_blocks = min(5, max(1, median // 180))  # of a section
         self.english = Words(english_words(self.draw), self.draw)
         self.chinese = Words(chinese_words(self.draw), self.draw)
         self.is_chinese = [self.draw.random() < chinese for _ in range(notes)]
@@ -273,7 +277,7 @@ class Writer:
     def note(self, number: int) -> str:
         """The text of one note."""
         chinese = self.is_chinese[number]
-        wanted = int(self.draw.lognormvariate(0, SPREAD) * MEDIAN_CHARACTERS)
+        wanted = int(self.draw.lognormvariate(0, SPREAD) * self.median)
         wanted = min(wanted // (2 if chinese else 1), 60_000)
         text = self.frontmatter(chinese) if self.draw.random() < 0.6 else ""
         section = 0
@@ -281,24 +285,40 @@ class Writer:
             section += 1
             title = f"Section {section}" if section == 1 else self.words(chinese, 3)
             text += f"\n{'#' * self.draw.choice((1, 2, 2, 3))} {title}\n"
-            for _ in range(self.draw.randint(1, 5)):
+            for _ in range(self.draw.randint(1, self.most_blocks)):
                 text += f"\n{self.block(chinese)}\n"
         if self.draw.random() < 0.3:
             text += f"\n#{self.words(chinese, 1).replace(' ', '-')} #inbox\n"
         return text
 
 
-def generate(notes: int, seed: int = 1, chinese: float = 0.4) -> Iterator[tuple[str, str]]:
+def generate(
+    notes: int, seed: int = 1, chinese: float = 0.4, median: int = MEDIAN_CHARACTERS
+) -> Iterator[tuple[str, str]]:
     """Vault path and text of each note; the same arguments give the same notes."""
-    writer = Writer(notes, seed, chinese)
+    writer = Writer(notes, seed, chinese, median)
     for number in range(notes):
         yield writer.names[number] + ".md", writer.note(number)
 
 
-def write_vault(folder: Path, notes: int, seed: int = 1, chinese: float = 0.4) -> int:
-    """Writes a vault into an empty or new folder; returns its size in bytes."""
+def write_vault(
+    folder: Path,
+    notes: int,
+    seed: int = 1,
+    chinese: float = 0.4,
+    median: int = MEDIAN_CHARACTERS,
+) -> int:
+    """Writes a vault into an empty or new folder; returns its size in bytes.
+
+    Args:
+        folder: of the vault.
+        notes: how many.
+        seed: other seeds give other notes.
+        chinese: share of Chinese notes.
+        median: characters of an English note; a Chinese one has half as many.
+    """
     total = 0
-    for path, text in generate(notes, seed, chinese):
+    for path, text in generate(notes, seed, chinese, median):
         file = folder / path
         file.parent.mkdir(parents=True, exist_ok=True)
         data = text.encode()
@@ -313,10 +333,11 @@ def main() -> int:
     parser.add_argument("--notes", type=int, default=15_000)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--chinese", type=float, default=0.4, help="share of Chinese notes")
+    parser.add_argument("--median", type=int, default=MEDIAN_CHARACTERS, help="characters a note")
     options = parser.parse_args()
     if options.folder.exists() and any(options.folder.iterdir()):
         parser.error(f"{options.folder} is not empty")
-    size = write_vault(options.folder, options.notes, options.seed, options.chinese)
+    size = write_vault(options.folder, options.notes, options.seed, options.chinese, options.median)
     print(f"{options.notes} notes, {size / 1e6:.1f} MB in {options.folder}")
     return 0
 

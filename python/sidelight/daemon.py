@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import gc
 import json
 import logging
 import logging.handlers
@@ -56,6 +57,7 @@ def serve(options: ServeOptions, announce: Callable[[Places, int], None]) -> Non
     Raises:
         SidelightError: it cannot run; nothing is left behind.
     """
+    gc.disable()  # until what stays is loaded: see `_load_models`
     places = places_for(open_vault(options.vault), options.data_dir)
     log_to_file(places, options.log_level)
     replaced = _make_room(places)
@@ -151,7 +153,9 @@ async def _run(
             discovery.write(engine.places, port, server.token)
             engine.start()
             # Words answer at once; the model takes seconds and joins when it is there.
-            threading.Thread(target=engine.load_models, name="models", daemon=True).start()
+            threading.Thread(
+                target=_load_models, args=(engine,), name="models", daemon=True
+            ).start()
             announce(engine.places, port)
             told = asyncio.create_task(leave.wait())
             finished = asyncio.create_task(server.finished())
@@ -161,6 +165,15 @@ async def _run(
         finally:
             discovery.remove(engine.places, server.token)
             await server.stop()
+
+
+def _load_models(engine: Engine) -> None:
+    """Loads the models; the index and they stay, so the collector never walks over them again."""
+    try:
+        engine.load_models()
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 @contextlib.contextmanager

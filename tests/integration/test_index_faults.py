@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import threading
 import time
@@ -513,3 +514,72 @@ def test_166_one_bad_note_is_listed_and_the_others_are_found(
     kept.put("坏.md", "袋狼\n")
     engine.sync(lexical_only=True)
     assert (found(engine, "袋狼"), engine.failed_notes()) == (["坏.md"], [])
+
+
+@pytest.mark.parametrize("word", ["marzipan", "袋狼"])
+def test_a_note_that_failed_is_tried_again_by_the_next_scan(
+    kept: Kept, monkeypatch: pytest.MonkeyPatch, word: str
+) -> None:
+    """Its size and time are those of the file, but what stood in the way may be gone."""
+    file = kept.put("坏.md", word)
+    before = file.stat()
+    with monkeypatch.context() as patched:
+        patched.setattr("sidelight.indexing.pipeline.draft_note", fail)
+        engine = kept.synced()
+        assert [n.error for n in engine.failed_notes()] == ["could not be indexed (RuntimeError)"]
+        commits = engine._tables._notes.version
+        engine.sync(lexical_only=True)
+        assert engine._tables._notes.version == commits, "what is known already is not written"
+    assert file.stat().st_mtime_ns == before.st_mtime_ns
+    engine = kept.synced()
+    assert (found(engine, word), engine.failed_notes()) == (["坏.md"], [])
+    kept.check_equals_fresh()
+
+
+def fail(*_: object) -> None:
+    raise RuntimeError("two threads met")
+
+
+@pytest.mark.parametrize("code", [errno.EAGAIN, errno.ETIMEDOUT, errno.EDEADLK])
+def test_107_a_note_whose_content_is_in_the_cloud_waits_and_is_not_gone(
+    kept: Kept, monkeypatch: pytest.MonkeyPatch, code: int
+) -> None:
+    kept.put("云 cloud.md", "marzipan 拿铁\n")
+    engine = kept.synced()
+    kept.put("云 cloud.md", "marzipan 拿铁 thylacine\n")
+    kept.put("新 new.md", "袋狼\n")
+    real = vault_files.os.read
+
+    def away(*_: object) -> bytes:
+        raise OSError(code, os.strerror(code))
+
+    monkeypatch.setattr(vault_files.os, "read", away)
+    engine.sync(lexical_only=True)
+    monkeypatch.setattr(vault_files.os, "read", real)
+    assert {n.path: n.error for n in engine.failed_notes()} == dict.fromkeys(
+        ["云 cloud.md", "新 new.md"], "its content lies in the cloud only"
+    )
+    assert list(engine._catalog.notes) == ["云 cloud.md"], "what is known of it stays"
+    engine.sync(lexical_only=True)
+    assert engine.failed_notes() == []
+    assert found(engine, "thylacine") == ["云 cloud.md"]
+    assert found(engine, "袋狼") == ["新 new.md"]
+
+
+def test_107_a_placeholder_that_changes_is_not_read(
+    kept: Kept, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept.put("a.md", "marzipan\n")
+    engine = kept.watched()
+    read: list[str] = []
+    real = engine._indexer._bytes
+    monkeypatch.setattr(engine._indexer, "_bytes", lambda path: (read.append(path), real(path))[1])
+    monkeypatch.setattr(
+        "sidelight.indexing.pipeline.is_placeholder", lambda status: status.st_size == 7
+    )
+    kept.put("云.md", "袋狼 ")  # 7 bytes
+    wait_for(lambda: [n.path for n in engine.failed_notes()] == ["云.md"])
+    assert read == []
+    kept.put("云.md", "袋狼 here\n")
+    wait_for(lambda: found(engine, "袋狼") == ["云.md"])
+    assert engine.failed_notes() == []

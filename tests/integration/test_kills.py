@@ -1,7 +1,7 @@
 """A daemon that is killed at any moment of a busy run: the next start ends in a fresh index's rows.
 
 The activity is read from the daemon's own log (`--log-level debug`): the last line before the kill
-says inside what it fell. The short run kills a dozen times; `--soak` 200 times.
+says inside what it fell. The short run kills a dozen times; `--soak` 200 times, in eight parts.
 """
 
 from __future__ import annotations
@@ -270,7 +270,9 @@ def test_killed_a_dozen_times_it_equals_a_fresh_index(vault: Path, tmp_path: Pat
 
 
 @pytest.mark.soak
-def test_killed_200_times_it_equals_a_fresh_index(vault: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("part", range(8))
+def test_killed_200_times_it_equals_a_fresh_index(vault: Path, tmp_path: Path, part: int) -> None:
+    """Eight times 25, each on its own: what was interrupted goes on with the next part."""
     model = write_model(tmp_path / "tiny", pooling="mean")
-    kills = Kills(vault, tmp_path / "data", quick_settings(str(model)), seed=6)
-    kills.run(200, least=20)
+    kills = Kills(vault, tmp_path / "data", quick_settings(str(model)), seed=6 + part)
+    kills.run(25, least=3)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import sys
+import threading
+
 import pytest
 
 from sidelight.language import folding
@@ -38,6 +41,32 @@ def test_every_folded_character_leads_back_to_its_source(text: str) -> None:
         start, end = result.span(index, index + 1)
         assert 0 <= start < end <= len(text)
         assert character in fold(text[start:end]).text
+
+
+def test_characters_are_met_for_the_first_time_while_the_table_is_read(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """As when a daemon starts: one thread reads notes, another prepares the dictionaries."""
+    table = folding._Translation(folding._forms())
+    monkeypatch.setattr(folding, "_table", lambda: table)
+    met = threading.Event()
+
+    def meet() -> None:
+        for code in range(0x20000, 0x2A000):
+            chr(code).translate(table)
+        met.set()
+
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    reader = threading.Thread(target=meet)
+    reader.start()
+    try:
+        while not met.is_set():
+            assert "\u0301" in folding._irregular.__wrapped__()
+            assert folding.folded_forms.__wrapped__()
+    finally:
+        reader.join()
+        sys.setswitchinterval(before)
 
 
 def test_case_and_accents_fold_apart_from_spelling() -> None:

@@ -26,7 +26,7 @@ def chunk(catalog: Catalog, path: str, index: int, words: list[str]) -> ChunkRow
         searchable=True, language="zh", embed_hash="-".join(words), text_hash="00",
         length=len(words),
         codes=np.array([catalog.vocabulary.code(w) for w in counts], np.int32),
-        counts=np.array(list(counts.values()), np.int32),
+        counts=np.array(list(counts.values()), np.uint16),
     )  # fmt: skip
 
 
@@ -65,7 +65,12 @@ def test_statistics_equal_those_of_a_fresh_catalog(seed: int) -> None:
     for path, texts in sorted(kept.items()):
         rows = [chunk(fresh, path, i, text) for i, text in enumerate(texts)]
         fresh.replace(note(path, str(texts)), rows)
-    assert statistics(catalog) == statistics(fresh)
+    filled = Catalog()
+    filled.fill(
+        (note(path, str(texts)), [chunk(filled, path, i, text) for i, text in enumerate(texts)])
+        for path, texts in kept.items()
+    )
+    assert statistics(catalog) == statistics(fresh) == statistics(filled)
 
 
 def test_unfinished_word_stands_for_the_terms_that_begin_with_it() -> None:

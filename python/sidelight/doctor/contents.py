@@ -185,4 +185,8 @@ def check_failed_notes(visit: Visit) -> list[Finding]:
         return [ok("failed-notes", "Every note could be indexed.")]
     reasons = [f"{note.path} ({note.error})" for note in failed]
     finding = f"{counted(len(failed), 'note', 'is')} not indexed: {named(reasons)}."
-    return [warning("failed-notes", finding, "They are tried again as soon as they change.")]
+    return [
+        warning(
+            "failed-notes", finding, "They are tried again when they change and at every start."
+        )
+    ]

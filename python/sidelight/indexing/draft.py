@@ -94,12 +94,11 @@ def attachment(path: str, terms: Terms) -> tuple[NoteRow, ChunkRow]:
         fields=(Field("attachment", name, 0, words),) if words else (),
         lead=0,
     )
-    none = np.zeros(0, np.int32)
     chunk = ChunkRow(
         chunk_id=identity[:32], path=path, kind=PassageKind.NOTE, heading_path=(),
         section_index=0, chunk_index=0, start_line=None, end_line=None, columns=None, node=None,
         searchable=False, language="und", embed_hash="", text_hash=identity[:32], length=0,
-        codes=none, counts=none,
+        codes=np.zeros(0, np.int32), counts=np.zeros(0, np.uint16),
     )  # fmt: skip
     return row, chunk
 

@@ -7,6 +7,7 @@ the only truth: everything here can be redone from them.
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import logging
 import stat
@@ -28,7 +29,7 @@ from sidelight.store.rows import NoteDraft, NoteRow
 from sidelight.store.tables import Tables
 from sidelight.types import FileEntry, Problem, Progress
 from sidelight.vault.exclusions import Exclusions
-from sidelight.vault.files import is_note, read_note_bytes, scan
+from sidelight.vault.files import is_note, is_placeholder, read_note_bytes, scan
 from sidelight.vault.links import LinkResolver
 
 log = logging.getLogger(__name__)
@@ -37,6 +38,15 @@ _COMMIT_NOTES = 256  # notes a commit: one costs 25 to 45 ms however many rows i
 _COMMIT_BYTES = 4_000_000  # and bounds memory
 # Problems of `scan` that hide notes without telling that they are gone (an unmounted drive).
 _OUT_OF_SIGHT = ("folder-unreadable", "file-unreadable", "link-broken")
+
+
+# What reading a file says whose content a sync service has not fetched yet (seen on iCloud Drive
+# and FUSE mounts, see the field reports): not damage, and not gone either.
+_ELSEWHERE = (errno.EAGAIN, errno.ETIMEDOUT, errno.EDEADLK)
+
+
+class _ElsewhereError(Exception):
+    """The content of a note lies in the cloud only."""
 
 
 @dataclass(slots=True)
@@ -119,7 +129,8 @@ class Indexer:
         self._forced = forced
         self.unlisted = tuple(unlisted)
         self._rename_targets(names | waiting)
-        changes.gone = sorted(p for p in self._catalog.notes if p not in seen | waiting)
+        present = seen | waiting
+        changes.gone = sorted(p for p in self._catalog.notes if p not in present)
         return changes
 
     def _out_of_sight(self, unlisted: Sequence[tuple[str, Problem]]) -> set[str]:
@@ -197,7 +208,7 @@ class Indexer:
             status = (self.vault / path).lstat()
         except OSError:
             return None
-        return FileEntry(path, status.st_size, status.st_mtime_ns)
+        return FileEntry(path, status.st_size, status.st_mtime_ns, is_placeholder(status))
 
     def apply(self, changes: Changes, report: Report, stopped: Stopped) -> None:
         """Reads changed notes and commits their words; forgets those that are gone."""
@@ -211,7 +222,11 @@ class Indexer:
         for done, entry in enumerate(entries, start=1):
             if stopped():
                 break
-            draft = self._read(entry)
+            draft = None
+            try:
+                draft = self._read(entry)
+            except _ElsewhereError:
+                changes.placeholders.append(entry.path)
             if isinstance(draft, NoteRow):
                 touched.append(draft)
             elif draft is not None:
@@ -226,6 +241,9 @@ class Indexer:
         if changes.gone:
             self._tables.remove(changes.gone, self._catalog, at)
             self._committed(changes.gone)
+        looked_at = {*changes.gone, *(entry.path for entry in entries)}
+        before = [path for path in self.placeholders if path not in looked_at]
+        self.placeholders = tuple(dict.fromkeys([*before, *changes.placeholders]))
 
     def finished(self, changes: Changes, report: Report, *, forced: bool) -> None:
         """A whole scan was applied: what it was made with is now true of every note."""
@@ -245,23 +263,32 @@ class Indexer:
         self.on_changed(paths)
 
     def _differs(self, entry: FileEntry) -> bool:
+        """Whether a note is to be read; one that failed is, as the reason may be gone."""
         known = self._catalog.notes.get(entry.path)
-        return known is None or (known.size, known.mtime_ns) != (entry.size, entry.mtime_ns)
+        if known is None or known.error is not None:
+            return True
+        return (known.size, known.mtime_ns) != (entry.size, entry.mtime_ns)
 
     def _read(self, entry: FileEntry) -> NoteDraft | NoteRow | None:
-        """A draft of changed content, the row of merely touched content, None if it vanished."""
+        """A draft of changed content, the row of merely touched content, None for nothing new.
+
+        Raises:
+            _ElsewhereError: its content is not on this computer.
+        """
         known = self._catalog.notes.get(entry.path)
         if entry.size > self.settings.max_note_bytes:
             limit = self.settings.max_note_bytes / 1e6
-            return failed_note(entry, f"larger than {limit:g} MB (setting max_note_bytes)")
+            return self._failed(entry, f"larger than {limit:g} MB (setting max_note_bytes)")
         try:
             data = self._bytes(entry.path)
         except (FileNotFoundError, NotFoundError):
             return None
         except OSError as error:
-            return failed_note(entry, f"cannot be read ({error.strerror or error})")
+            if error.errno in _ELSEWHERE:
+                raise _ElsewhereError from error
+            return self._failed(entry, f"cannot be read ({error.strerror or error})")
         except SidelightError as error:  # such as a link that leads out of the vault
-            return failed_note(entry, f"cannot be read ({error.message})")
+            return self._failed(entry, f"cannot be read ({error.message})")
         same = known is not None and known.content_hash == hashlib.sha256(data).hexdigest()
         if known is not None and same and not self._forced:
             return replace(known, size=entry.size, mtime_ns=entry.mtime_ns)
@@ -273,7 +300,15 @@ class Indexer:
         except Exception as error:  # one note never stops the index; it is listed
             log.error("a note could not be indexed: %s", type(error).__name__)
             log.debug("in detail", exc_info=True)
-            return failed_note(entry, f"could not be indexed ({type(error).__name__})")
+            return self._failed(entry, f"could not be indexed ({type(error).__name__})")
+
+    def _failed(self, entry: FileEntry, reason: str) -> NoteDraft | None:
+        """The row of a note that cannot be indexed; None where just that is known already."""
+        known = self._catalog.notes.get(entry.path)
+        same = known is not None and (known.error, known.size, known.mtime_ns) == (
+            reason, entry.size, entry.mtime_ns,
+        )  # fmt: skip
+        return None if same else failed_note(entry, reason)
 
     def _bytes(self, path: str) -> bytes:
         settings = self.settings

@@ -211,7 +211,9 @@ class Worker:
             elif kind == "file":
                 self._indexer.note_name(path, exists=True)
                 entry = self._indexer.entry(path)
-                if entry is not None:
+                if entry is not None and entry.placeholder:
+                    changes.placeholders.append(path)
+                elif entry is not None:
                     changes.changed.append(entry)
                 else:
                     gone.add(path)

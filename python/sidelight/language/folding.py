@@ -144,11 +144,7 @@ def fold_character(character: str) -> str:
 @cache
 def folded_forms() -> dict[str, str]:
     """Every character that folding changes, with its form; invisible ones have the form ""."""
-    return {
-        chr(code): "" if form is None else str(form)
-        for code, form in tuple(_table().items())
-        if not isinstance(form, int)
-    }
+    return {chr(code): "" if form is None else str(form) for code, form in _forms().items()}
 
 
 def for_segmentation(run: str) -> str:
@@ -207,7 +203,7 @@ def _irregular() -> frozenset[str]:
     """Characters that compose onto another one or whose folded form is not one character."""
     changing = (
         chr(code)
-        for code, form in _table().items()
+        for code, form in _forms().items()
         if form is None or (isinstance(form, str) and len(form) != 1)
     )
     return composing_characters().union(changing)
@@ -238,9 +234,15 @@ class _Translation(dict[int, "int | str | None"]):
 
 @cache
 def _table() -> _Translation:
-    """Translation of one character to its folded form; None deletes it."""
+    """Translation of one character to its folded form; learns, so nothing may walk over it."""
+    return _Translation(_forms())
+
+
+@cache
+def _forms() -> dict[int, str | None]:
+    """The folded form of each character that folding changes; None deletes it."""
     chinese = _simplified()
-    table: dict[int, int | str | None] = {}
+    table: dict[int, str | None] = {}
     for code in _codes(_COMPATIBILITY_BLOCKS):
         form = unicodedata.normalize("NFKC", chr(code))
         if form != chr(code) and (form == " " or " " not in form):
@@ -248,7 +250,7 @@ def _table() -> _Translation:
     table.update({ord(old): new for old, new in chinese.items()})
     table.update({ord(old): new for old, new in _ALIKE.items()})
     table.update(dict.fromkeys(_codes(_INVISIBLE)))
-    return _Translation(table)
+    return table
 
 
 def _codes(blocks: Iterable[tuple[int, int]]) -> Iterator[int]:

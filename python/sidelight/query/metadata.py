@@ -38,7 +38,7 @@ _PREFIX_TERMS = 50  # names an unfinished word may stand for
 @dataclass(slots=True)
 class _Entry:
     note: NoteRow
-    labels: tuple[str, ...]  # folded, by field
+    labels: dict[int, str]  # folded, by field; each once it was first asked for
 
 
 class MetadataIndex:
@@ -87,7 +87,7 @@ class MetadataIndex:
                     continue
                 entry = self._entries[path]
                 field = entry.note.fields[index]
-                score = self._score(entry.labels[index], field, asked, held, mass, query)
+                score = self._score(_label_of(entry, index), field, asked, held, mass, query)
                 best[path].append((score, field))
             return _hits(best, catalog, pool)
 
@@ -121,13 +121,13 @@ class MetadataIndex:
         return list(islice((name for name in names if self._postings[name]), _PREFIX_TERMS))
 
     def _add(self, note: NoteRow) -> None:
-        labels = tuple(_folded(_name(field)) for field in note.fields)
-        self._entries[note.path] = _Entry(note, labels)
+        self._entries[note.path] = _Entry(note, {})
         for index, field in enumerate(note.fields):
+            place = (note.path, index)
             for term in field.terms:
                 if term not in self._postings:
                     self._prefixes.add(term)
-                self._postings[term].add((note.path, index))
+                self._postings[term].add(place)
 
     def _drop(self, path: str) -> None:
         entry = self._entries.pop(path, None)
@@ -151,6 +151,12 @@ def _hits(
             labels = tuple(_label(f) for score, f in fields if score >= top[path] / 2)
             hits.append(Hit(chunks[fields[0][1].target], top[path], tuple(dict.fromkeys(labels))))
     return hits
+
+
+def _label_of(entry: _Entry, index: int) -> str:
+    if index not in entry.labels:
+        entry.labels[index] = _folded(_name(entry.note.fields[index]))
+    return entry.labels[index]
 
 
 def _name(field: Field) -> str:

@@ -49,6 +49,10 @@ class Vocabulary:
             self._prefixes.add(term)
         return code
 
+    def codes(self, terms: Sequence[str]) -> NDArray[np.int32]:
+        """The codes of distinct terms, shape (n,)."""
+        return np.fromiter(map(self.code, terms), np.int32, len(terms))
+
     def find(self, term: str) -> int | None:
         """The code of a term that some live chunk holds, else None."""
         code = self._code.get(term)
@@ -65,6 +69,10 @@ class Vocabulary:
     def count(self, codes: NDArray[np.int32], by: int) -> None:
         """Adds `by` to the document frequency of distinct `codes`."""
         self._df[codes] += by
+
+    def count_all(self, codes: NDArray[np.int32]) -> None:
+        """Adds one to the document frequency for each time a code stands in `codes`."""
+        self._df += np.bincount(codes, minlength=len(self._df)).astype(np.int32)
 
     def starting_with(self, prefix: str) -> list[str]:
         """Live terms with this prefix, most frequent first, at most 50."""
@@ -113,18 +121,34 @@ class Catalog:
         """Puts a note and its chunks in place of what stood at its path."""
         with self.lock:
             self._drop(note.path)
-            self.notes[note.path] = note
-            self.by_note[note.path] = tuple(chunks)
-            self._content ^= _digest(note)
-            if note.error is None:
-                self.names[note.path] = name_hash(note.title)
-            for chunk in chunks:
-                self.chunks[chunk.chunk_id] = chunk
-                self.graph.add(chunk.chunk_id, _entities(note, chunk))
-                if chunk.searchable:
-                    self.by_embedding.setdefault(chunk.embed_hash, set()).add(chunk.chunk_id)
-                    self._count(chunk, 1)
+            for chunk in self._put(note, chunks):
+                self._count(chunk, 1)
             self.revision += 1
+
+    def fill(self, rows: Iterable[tuple[NoteRow, Sequence[ChunkRow]]]) -> None:
+        """Puts notes with their chunks into an empty catalog: `replace`, but all at once."""
+        with self.lock:
+            put = [chunk for note, chunks in rows for chunk in self._put(note, chunks)]
+            self.searchable = len(put)
+            self.total_length = sum(chunk.length for chunk in put)
+            if put:
+                self.vocabulary.count_all(np.concatenate([chunk.codes for chunk in put]))
+            self.revision += 1
+
+    def _put(self, note: NoteRow, chunks: Sequence[ChunkRow]) -> list[ChunkRow]:
+        """Takes in everything but the statistics; the searchable chunks."""
+        self.notes[note.path] = note
+        self.by_note[note.path] = tuple(chunks)
+        self._content ^= _digest(note)
+        if note.error is None:
+            self.names[note.path] = name_hash(note.title)
+        for chunk in chunks:
+            self.chunks[chunk.chunk_id] = chunk
+            self.graph.add(chunk.chunk_id, _entities(note, chunk))
+        searchable = [chunk for chunk in chunks if chunk.searchable]
+        for chunk in searchable:
+            self.by_embedding.setdefault(chunk.embed_hash, set()).add(chunk.chunk_id)
+        return searchable
 
     def remove(self, path: str) -> None:
         """Forgets a note; unknown paths are no error."""

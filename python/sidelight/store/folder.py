@@ -10,22 +10,17 @@ from __future__ import annotations
 import contextlib
 import json
 import logging
-import os
 import shutil
 import time
 from pathlib import Path
 from typing import Any
 
-# Lance reports retries and index notices on standard error, where only our own lines belong.
-os.environ.setdefault("LANCEDB_LOG", "error")
-
 import filelock
-import lancedb
 import pyarrow as pa
-from lancedb.index import FTS
 
 from sidelight.config import write_private
 from sidelight.errors import IndexUnavailableError
+from sidelight.store.lance import FTS, lancedb
 from sidelight.store.statements import ENGINE_ERRORS, is_damage, writing
 
 log = logging.getLogger(__name__)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import sys
 import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -17,6 +18,7 @@ from numpy.typing import NDArray
 
 from sidelight.types import BlockId, Chunk, Heading, Link, LinkKind, PassageKind, Problem
 
+_LINK_KINDS = {kind.value: kind for kind in LinkKind}
 NAME = "name:"  # begins the hash of a note's name among the hashes of what is embedded
 
 
@@ -89,13 +91,13 @@ class NoteRow:
             mtime_ns=row["mtime_ns"],
             aliases=tuple(nested["aliases"]),
             tags=tuple(nested["tags"]),
-            headings=tuple(Heading(*h) for h in nested["headings"]),
-            properties=tuple((k, v) for k, v in nested["properties"]),
-            block_ids=tuple(BlockId(*b) for b in nested["block_ids"]),
-            fields=tuple(Field(k, n, t, tuple(w.split(" "))) for k, n, t, w in nested["fields"]),
+            headings=tuple([Heading(*h) for h in nested["headings"]]),
+            properties=tuple([(k, v) for k, v in nested["properties"]]),
+            block_ids=tuple([BlockId(*b) for b in nested["block_ids"]]),
+            fields=tuple([_field_from(*field) for field in nested["fields"]]),
             entities=tuple(map(tuple, nested.get("entities", ()))),  # older ones have none
             lead=nested["lead"],
-            links=tuple(_link_from(link) for link in nested["links"]),
+            links=tuple([_link_from(link) for link in nested["links"]]),
             date=nested["date"],
             problems=tuple(Problem(**p) for p in nested["problems"]),
             error=nested["error"],
@@ -124,7 +126,7 @@ class ChunkRow:
     text_hash: str  # of the normalised text: equal for copies
     length: int  # terms, with repeats
     codes: NDArray[np.int32]  # distinct terms, vocabulary codes
-    counts: NDArray[np.int32]  # their frequencies
+    counts: NDArray[np.uint16]  # their frequencies; a chunk is far too short for more
 
     @property
     def order(self) -> tuple[str, int, int]:
@@ -181,6 +183,11 @@ def _without_defaults(link: Link) -> dict[str, Any]:
     return {k: v for k, v in asdict(link).items() if v not in (None, False, "")}
 
 
+def _field_from(kind: str, label: str, target: int, terms: str) -> Field:
+    """Kinds and terms are one object each, however many names of a vault share them."""
+    return Field(sys.intern(kind), label, target, (*map(sys.intern, terms.split(" ")),))
+
+
 def _link_from(values: Mapping[str, Any]) -> Link:
     return Link(
         source_text=values.get("source_text", ""),
@@ -189,7 +196,7 @@ def _link_from(values: Mapping[str, Any]) -> Link:
         display=values.get("display"),
         embed=values.get("embed", False),
         is_asset=values.get("is_asset", False),
-        kind=LinkKind(values["kind"]),
+        kind=_LINK_KINDS[values["kind"]],
         line=values.get("line"),
         node=values.get("node"),
     )

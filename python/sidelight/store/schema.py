@@ -7,14 +7,14 @@ version is made anew from the files.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
+import pyarrow.compute as pc
 
-from sidelight.store.catalog import Catalog
+from sidelight.store.catalog import Catalog, Vocabulary
 from sidelight.store.rows import ChunkDraft, ChunkRow, NoteDraft, pack
 from sidelight.types import PassageKind
 
@@ -66,47 +66,101 @@ HISTORY = pa.schema(
     ]
 )
 LIGHT_CHUNK = [f.name for f in CHUNKS if f.name not in ("text", "context")]
+_OWN = (  # columns whose values hardly repeat
+    "chunk_id", "section_index", "chunk_index", "start_line", "end_line", "start_column",
+    "end_column", "node", "searchable", "embed_hash", "text_hash",
+)  # fmt: skip
 LIGHT_NOTE = [f.name for f in NOTES if f.name != "snapshot"]
 
 
-def chunk_row(row: dict[str, Any], codes: NDArray[np.int32]) -> ChunkRow:
-    """A chunk of a table row; `codes` are those of its terms, with repeats.
+def chunk_rows(batch: pa.RecordBatch, vocabulary: Vocabulary) -> Iterator[tuple[ChunkRow, str]]:
+    """The chunks of a batch of table rows (`LIGHT_CHUNK`), each with its note's content hash.
 
-    Terms are stored sorted: equal ones are neighbours, so frequencies are run lengths.
+    Terms are stored sorted: equal ones are neighbours, so frequencies are run lengths. All rows
+    of a batch are taken apart at once; their arrays are views of common ones.
     """
-    starts = np.flatnonzero(np.concatenate([[True], codes[1:] != codes[:-1]]))
-    counts = np.diff(np.concatenate([starts, [len(codes)]]))
-    return _chunk_row(row, codes[starts], counts)
+    split = pc.split_pattern(batch["terms"], " ")
+    encoded = split.flatten().dictionary_encode()
+    code_of = vocabulary.codes(encoded.dictionary.to_pylist())
+    tokens = code_of[encoded.indices.to_numpy(zero_copy_only=False)]
+    offsets = split.offsets.to_numpy()
+    first = np.ones(len(tokens), bool)  # of a run of equal terms; every chunk begins one
+    first[1:] = tokens[1:] != tokens[:-1]
+    first[offsets[:-1]] = True
+    starts = np.flatnonzero(first)
+    codes = tokens[starts]
+    counts = np.diff(starts, append=len(tokens)).astype(np.uint16)
+    bounds = np.searchsorted(starts, offsets).tolist()
+    lengths = np.diff(offsets).tolist()
+    headings = _lists(batch["heading_path"])
+    shared = {name: _shared(batch[name]) for name in ("path", "kind", "language", "content_hash")}
+    kinds = {kind.value: kind for kind in PassageKind}
+    own = {name: batch[name].to_pylist() for name in _OWN}
+    for i, chunk_id in enumerate(own["chunk_id"]):
+        column = own["start_column"][i]
+        searchable = own["searchable"][i]
+        terms = slice(bounds[i], bounds[i + 1])
+        yield (
+            ChunkRow(
+                chunk_id=chunk_id,
+                path=shared["path"][i],
+                kind=kinds[shared["kind"][i]],
+                heading_path=headings[i],
+                section_index=own["section_index"][i],
+                chunk_index=own["chunk_index"][i],
+                start_line=own["start_line"][i],
+                end_line=own["end_line"][i],
+                columns=None if column is None else (column, own["end_column"][i]),
+                node=own["node"][i],
+                searchable=searchable,
+                language=shared["language"][i],
+                embed_hash=own["embed_hash"][i],
+                text_hash=own["text_hash"][i],
+                length=lengths[i] if searchable else 0,
+                codes=codes[terms],
+                counts=counts[terms],
+            ),
+            shared["content_hash"][i],
+        )
+
+
+def _shared(column: pa.Array) -> list[str]:
+    """The values of a column that has few distinct ones: equal ones are one object."""
+    encoded = column.dictionary_encode()
+    values = encoded.dictionary.to_pylist()
+    return [values[i] for i in encoded.indices.to_pylist()]
+
+
+def _lists(column: pa.Array) -> list[tuple[str, ...]]:
+    """The values of a column of lists of few distinct strings; equal strings are one object."""
+    strings = _shared(column.flatten())
+    ends = np.cumsum(pc.list_value_length(column).to_numpy(zero_copy_only=False)).tolist()
+    return [tuple(strings[a:b]) for a, b in zip([0, *ends], ends, strict=False)]
 
 
 def from_draft(draft: ChunkDraft, catalog: Catalog) -> ChunkRow:
     """The chunk of a draft, as it would be read back."""
     counts = Counter(draft.terms or ("",))
     codes = np.fromiter(map(catalog.vocabulary.code, counts), np.int32, len(counts))
-    return _chunk_row(
-        _chunk_values(draft), codes, np.fromiter(counts.values(), np.int32, len(counts))
-    )
-
-
-def _chunk_row(row: dict[str, Any], codes: NDArray[Any], counts: NDArray[Any]) -> ChunkRow:
+    chunk = draft.chunk
     return ChunkRow(
-        chunk_id=row["chunk_id"],
-        path=row["path"],
-        kind=PassageKind(row["kind"]),
-        heading_path=tuple(row["heading_path"]),
-        section_index=row["section_index"],
-        chunk_index=row["chunk_index"],
-        start_line=row["start_line"],
-        end_line=row["end_line"],
-        columns=None if row["start_column"] is None else (row["start_column"], row["end_column"]),
-        node=row["node"],
-        searchable=row["searchable"],
-        language=row["language"],
-        embed_hash=row["embed_hash"],
-        text_hash=row["text_hash"],
-        length=int(counts.sum()) if row["searchable"] else 0,
-        codes=codes.astype(np.int32),
-        counts=counts.astype(np.int32),
+        chunk_id=chunk.chunk_id,
+        path=chunk.path,
+        kind=chunk.kind,
+        heading_path=tuple(chunk.heading_path),
+        section_index=chunk.section_index,
+        chunk_index=chunk.chunk_index,
+        start_line=chunk.start_line,
+        end_line=chunk.end_line,
+        columns=chunk.columns,
+        node=chunk.node,
+        searchable=chunk.searchable,
+        language=draft.language,
+        embed_hash=draft.embed_hash,
+        text_hash=draft.text_hash,
+        length=(len(draft.terms) or 1) if chunk.searchable else 0,
+        codes=codes,
+        counts=np.fromiter(counts.values(), np.uint16, len(counts)),
     )
 
 

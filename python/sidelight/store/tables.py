@@ -7,21 +7,22 @@ of what was embedded and only ever added, so no write of words touches them.
 
 from __future__ import annotations
 
+import contextlib
+import gc
 import logging
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from lancedb.query import BooleanQuery, MatchQuery, Occur
 
 from sidelight.errors import IndexUnavailableError
 from sidelight.store import upkeep
 from sidelight.store.catalog import Catalog
 from sidelight.store.folder import Folder
+from sidelight.store.lance import BooleanQuery, MatchQuery, Occur
 from sidelight.store.rows import ChunkRow, EarlierVersion, NoteDraft, NoteRow, pack, unpack
 from sidelight.store.schema import (
     CHUNKS,
@@ -29,7 +30,7 @@ from sidelight.store.schema import (
     LIGHT_CHUNK,
     LIGHT_NOTE,
     NOTES,
-    chunk_row,
+    chunk_rows,
     chunk_table,
     from_draft,
     note_table,
@@ -48,6 +49,7 @@ from sidelight.store.vector_tables import VectorTables, is_vectors
 
 log = logging.getLogger(__name__)
 
+_LOADED_AT_ONCE = 16_384  # chunks: their terms take some 25 MB, and each term is looked up once
 _WORD_TABLES = ("chunks", "notes", "history")
 
 # LanceDB's stubs ask for every defaulted argument of its native query classes.
@@ -94,7 +96,8 @@ class Tables:
             IndexUnavailableError: the tables cannot be read; a writer begins damaged ones anew.
         """
         try:
-            return self._load(catalog)
+            with _collector_off():
+                return self._load(catalog)
         except ENGINE_ERRORS as error:
             if not self._writes or not is_damage(error):
                 raise _cannot_open(self.folder.path, error) from error
@@ -116,12 +119,14 @@ class Tables:
             if note is None or note.content_hash != content_hash:
                 torn.add(chunk.path)
             by_path.setdefault(chunk.path, []).append(chunk)
+        whole = []
         for path, note in sorted(notes.items()):
             rows = sorted(by_path.get(path, ()), key=lambda c: c.chunk_index)
             if path in torn or len(rows) != note.chunks:
                 torn.add(path)
             else:
-                catalog.replace(note, rows)
+                whole.append((note, rows))
+        catalog.fill(whole)
         return sorted(torn)
 
     def discard(self, paths: Sequence[str]) -> None:
@@ -129,18 +134,8 @@ class Tables:
         self._delete(paths)
 
     def _load_chunks(self, catalog: Catalog) -> Iterator[tuple[ChunkRow, str]]:
-        for batch in self._chunks.search().select(LIGHT_CHUNK).to_batches():
-            table = pa.Table.from_batches([batch])
-            split = pc.split_pattern(table["terms"].combine_chunks(), " ")
-            encoded = split.flatten().dictionary_encode()
-            code_of = np.array(
-                [catalog.vocabulary.code(t) for t in encoded.dictionary.to_pylist()], np.int32
-            )
-            codes = code_of[encoded.indices.to_numpy(zero_copy_only=False)]
-            offsets = split.offsets.to_numpy()
-            rows = table.drop_columns(["terms"]).to_pylist()
-            for i, row in enumerate(rows):
-                yield chunk_row(row, codes[offsets[i] : offsets[i + 1]]), row["content_hash"]
+        for batch in self._chunks.search().select(LIGHT_CHUNK).to_batches(_LOADED_AT_ONCE):
+            yield from chunk_rows(batch, catalog.vocabulary)
 
     def texts(self, chunk_ids: Sequence[str]) -> dict[str, tuple[str, str]]:
         """`text` and `context` of chunks by id; unknown ids are left out."""
@@ -380,6 +375,18 @@ class Tables:
     def _merge(table: Any, key: str, rows: pa.Table) -> None:
         merge = table.merge_insert(key).when_matched_update_all().when_not_matched_insert_all()
         retry(lambda: merge.execute(rows))
+
+
+@contextlib.contextmanager
+def _collector_off() -> Iterator[None]:
+    """Among a million new objects that all stay, the collector would take most of the time."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
 
 
 def _cannot_open(folder: Path, error: Exception) -> IndexUnavailableError:

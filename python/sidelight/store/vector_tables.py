@@ -151,6 +151,10 @@ def _take_in(
 
 
 def _fill(matrix: VectorMatrix, table: Any) -> None:
+    names = table.count_rows(f"embed_hash LIKE '{NAME}%'")
+    matrix.make_room(table.count_rows() - names)
+    if matrix.names is not None:
+        matrix.names.make_room(names)
     for batch in table.search().to_batches():
         flat = batch["vector"].flatten().to_numpy(zero_copy_only=False)
         _take_in(

@@ -66,7 +66,8 @@ class VectorMatrix:
             np.ascontiguousarray(raw[new], dtype=np.float32), [languages[i] for i in new]
         )
         size = len(self._hashes)
-        self._reserve(size + len(new))
+        if size + len(new) > len(self._rows):
+            self.make_room(max(size + len(new), len(self._rows) * 9 // 8))
         self._rows[size : size + len(new)] = rows
         for i in new:
             if hashes[i] not in self._slot:
@@ -172,8 +173,9 @@ class VectorMatrix:
         ranked = sorted(zip(names, exact.tolist(), strict=True), key=lambda x: (-x[1], x[0]))
         return ranked[:count]
 
-    def _reserve(self, size: int) -> None:
+    def make_room(self, size: int) -> None:
+        """Takes memory for so many vectors in all at once, where their number is known."""
         if size > len(self._rows):
-            grown = np.zeros((max(size, len(self._rows) * 3 // 2), self.dimension), np.float32)
+            grown = np.zeros((size, self.dimension), np.float32)
             grown[: len(self._rows)] = self._rows
             self._rows = grown
