@@ -29,6 +29,7 @@ from sidelight.query import lookup, notes, pipeline
 from sidelight.query.gate import Gate
 from sidelight.query.index import Index
 from sidelight.query.lexical import LexicalQuery
+from sidelight.query.mentions import mentions
 from sidelight.query.metadata import MetadataIndex
 from sidelight.query.whole import WholeVault, whole_vault
 from sidelight.store.catalog import Catalog
@@ -38,6 +39,7 @@ from sidelight.store.tables import Tables
 from sidelight.types import (
     Citation,
     IndexState,
+    Mentions,
     NoteState,
     Pack,
     PackRequest,
@@ -54,6 +56,7 @@ from sidelight.vault.watcher import Watcher
 log = logging.getLogger(__name__)
 
 _WORKERS = 8  # three channels of two queries and a reranker at the same time
+_MENTION_LINES = 5_000  # that name a note; what is named more often is no suggestion
 _NEVER: Callable[[], bool] = lambda: False  # noqa: E731 - a default, not a function of its own
 
 # Settings that say how notes are read: a change of these reads every note again.
@@ -337,6 +340,26 @@ class Engine:
             max_note_bytes=self.settings.max_note_bytes,
         )  # fmt: skip
         return list(found), more
+
+    def mentions(
+        self,
+        path: str,
+        buffer: str | None = None,
+        limit: int = 50,
+        cancelled: Callable[[], bool] = _NEVER,
+    ) -> Mentions:
+        """Links that are missing in a note and to it; see `query/mentions.py`.
+
+        Raises:
+            AccessError, NotFoundError: the note may not be read or is not there.
+            CancelledError: `cancelled` said so.
+        """
+        self.read_note(path, 1, 1)  # the same refusals as reading
+
+        def lines_of(expression: str) -> list[tuple[str, int, str]]:
+            return self.grep(expression, regex=True, limit=_MENTION_LINES, cancelled=cancelled)[0]
+
+        return mentions(self._index(), path, lines_of, buffer, limit)
 
     # ------------------------------------------------------------------ state
 

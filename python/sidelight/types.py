@@ -615,6 +615,26 @@ class ResolvedLink:
     line: int | None = None  # of the heading or block, where there is a subpath
 
 
+@dataclass(frozen=True, slots=True)
+class Mention:
+    """A name of a note where it stands in another without a link to it."""
+
+    source_path: str  # the note in which it stands
+    target_path: str  # the note that it names
+    name: str  # the title or alias, as that note spells it
+    line: int
+    columns: tuple[int, int]  # code points of the line, end exclusive
+    line_text: str  # the whole line
+
+
+@dataclass(frozen=True, slots=True)
+class Mentions:
+    """Links that a note could have, and links that others could have to it."""
+
+    inside: tuple[Mention, ...]
+    outside: tuple[Mention, ...]
+
+
 def heading_path_at(blocks: Sequence[Block], line: int) -> tuple[str, ...]:
     """Heading path of the last block that starts at or before `line`."""
     path: tuple[str, ...] = ()

@@ -52,6 +52,7 @@ async def test_hello_opens_the_session_and_tells_what_the_daemon_offers(
         ("note/read", {"path": "咖啡.md", "start_line": 3, "end_line": 3}, "埃塞俄比亚"),
         ("note/read", {"path": "Coffee.md"}, "Ethiopia"),
         ("note/links", {"path": "folder/Deep.md", "direction": "out"}, "[[Coffee]]"),
+        ("note/mentions", {"path": "咖啡.md", "buffer": "x"}, '"columns": [3, 9]'),
         ("note/grep", {"pattern": "豆子"}, "咖啡.md"),
         ("note/grep", {"pattern": "^t.o", "regex": True, "path_glob": "folder/"}, "two"),
         ("settings/get", None, "user_words"),

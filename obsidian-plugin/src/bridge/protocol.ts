@@ -744,6 +744,42 @@ export interface LinksResult {
   links: LinkItem[];
 }
 
+/** A note whose missing links are looked for. */
+export interface MentionsParams {
+  /** Vault path with `/`, spelled as on disk. */
+  path: string;
+  /** The open editor's text; counts instead of the file. */
+  buffer?: string;
+  /** Of each list; 50 if not given. */
+  limit?: number;
+}
+
+/** A title or alias of a note that stands in another one which does not link to it. */
+export interface MentionItem {
+  /** The note in which it stands. */
+  source_path: string;
+  /** The note that it names. */
+  target_path: string;
+  /** The title or alias. */
+  name: string;
+  /** Where it stands, from 1. */
+  line: number;
+  /** Start and end in the line, in UTF-16 units, end exclusive. */
+  columns: number[];
+  /** As it stands there. */
+  text: string;
+  /** The line, or the part of it around the mention. */
+  snippet: Snippet;
+}
+
+/** One suggestion for each pair of notes, at the first place; nothing is ever written. */
+export interface MentionsResult {
+  /** Other notes that this one names, by line. */
+  inside: MentionItem[];
+  /** Other notes that name this one, by path. */
+  outside: MentionItem[];
+}
+
 /** Lines to look for; case matters. */
 export interface GrepParams {
   /** A text or, with `regex`, an expression. */
@@ -879,6 +915,8 @@ export interface Methods {
   "note/read": { params: ReadParams; result: ReadResult };
   /** A note's links, resolved. */
   "note/links": { params: LinksParams; result: LinksResult };
+  /** Links that are missing in a note and to it; a newer call cancels the older. */
+  "note/mentions": { params: MentionsParams; result: MentionsResult };
   /** Lines of notes that match. */
   "note/grep": { params: GrepParams; result: GrepResult };
   /** The daemon's settings. */

@@ -69,6 +69,7 @@ class Methods:
             "feedback/record": self.record_feedback,
             "note/read": self.read,
             "note/links": self.links,
+            "note/mentions": self.mentions,
             "note/grep": self.grep,
             "settings/get": self.get_settings,
             "settings/set": self.set_settings,
@@ -233,6 +234,16 @@ class Methods:
         """`note/links`."""
         links = self._engine.links(params["path"], params.get("direction", "out"))
         return {"links": [wire.link_json(link) for link in links]}
+
+    def mentions(self, params: dict[str, Any], call: Call) -> protocol.MentionsResult:
+        """`note/mentions`."""
+        found = self._engine.mentions(
+            params["path"], params.get("buffer"), params.get("limit", 50), call.cancelled
+        )
+        return {
+            "inside": [wire.mention_json(mention) for mention in found.inside],
+            "outside": [wire.mention_json(mention) for mention in found.outside],
+        }
 
     def grep(self, params: dict[str, Any], call: Call) -> protocol.GrepResult:
         """`note/grep`."""

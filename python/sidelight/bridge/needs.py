@@ -37,6 +37,13 @@ class EngineLike(Protocol):
         self, path: str, start_line: int | None = ..., end_line: int | None = ...
     ) -> tuple[str, str, int]: ...
     def links(self, path: str, direction: str) -> Sequence[types.ResolvedLink]: ...
+    def mentions(
+        self,
+        path: str,
+        buffer: str | None = ...,
+        limit: int = ...,
+        cancelled: Callable[[], bool] = ...,
+    ) -> types.Mentions: ...
     def grep(
         self,
         pattern: str,

@@ -715,6 +715,33 @@ class LinksResult(TypedDict):
     links: list[LinkItem]
 
 
+class MentionsParams(TypedDict):
+    """A note whose missing links are looked for."""
+
+    path: Path
+    buffer: NotRequired[Annotated[str, "The open editor's text; counts instead of the file."]]
+    limit: NotRequired[Annotated[int, "Of each list; 50 if not given.", Range(1, 500)]]
+
+
+class MentionItem(TypedDict):
+    """A title or alias of a note that stands in another one which does not link to it."""
+
+    source_path: Annotated[str, "The note in which it stands."]
+    target_path: Annotated[str, "The note that it names."]
+    name: Annotated[str, "The title or alias."]
+    line: Annotated[int, "Where it stands, from 1."]
+    columns: Annotated[list[int], "Start and end in the line, in UTF-16 units, end exclusive."]
+    text: Annotated[str, "As it stands there."]
+    snippet: Annotated[Snippet, "The line, or the part of it around the mention."]
+
+
+class MentionsResult(TypedDict):
+    """One suggestion for each pair of notes, at the first place; nothing is ever written."""
+
+    inside: Annotated[list[MentionItem], "Other notes that this one names, by line."]
+    outside: Annotated[list[MentionItem], "Other notes that name this one, by path."]
+
+
 class GrepParams(TypedDict):
     """Lines to look for; case matters."""
 
@@ -893,6 +920,14 @@ METHODS: tuple[MethodSpec, ...] = (
     ),
     MethodSpec("note/read", ReadParams, ReadResult, Lane.QUERY, "A note's text from disk."),
     MethodSpec("note/links", LinksParams, LinksResult, Lane.QUERY, "A note's links, resolved."),
+    MethodSpec(
+        "note/mentions",
+        MentionsParams,
+        MentionsResult,
+        Lane.BULK,
+        "Links that are missing in a note and to it; a newer call cancels the older.",
+        newest_only=True,
+    ),
     MethodSpec("note/grep", GrepParams, GrepResult, Lane.BULK, "Lines of notes that match."),
     MethodSpec("settings/get", NoParams, SettingsResult, Lane.QUERY, "The daemon's settings."),
     MethodSpec(

@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from sidelight.bridge import protocol
 
 
+_MENTION_CHARS = 200  # of a line that are shown around a mention
+
+
 def encode(value: Any) -> str:
     """Compact JSON without NaN or infinities; text stays readable, half characters are escaped.
 
@@ -366,6 +369,22 @@ def link_json(resolved: types.ResolvedLink) -> protocol.LinkItem:
         "display": link.display,
         "path": resolved.path,
         "target_line": resolved.line,
+    }
+
+
+def mention_json(mention: types.Mention) -> protocol.MentionItem:
+    """A mention with its place and the part of its line around it."""
+    line, (start, end) = mention.line_text, mention.columns
+    cut = max(0, start - _MENTION_CHARS // 2)
+    shown = line[cut : max(end, cut + _MENTION_CHARS)]
+    return {
+        "source_path": mention.source_path,
+        "target_path": mention.target_path,
+        "name": mention.name,
+        "line": mention.line,
+        "columns": utf16_ranges(line, [mention.columns])[0],
+        "text": line[start:end],
+        "snippet": {"text": shown, "highlights": utf16_ranges(shown, [(start - cut, end - cut)])},
     }
 
 

@@ -7,7 +7,7 @@ text of notes.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from heapq import nsmallest
 from itertools import islice
@@ -69,6 +69,13 @@ class MetadataIndex:
     def knows(self, term: str) -> bool:
         """Whether some name holds the term."""
         return bool(self._postings.get(term))
+
+    def names(self) -> Iterator[tuple[str, str, str, bool]]:
+        """Titles and aliases: folded, as written, path of the note, whether it is the title."""
+        for path, entry in self._entries.items():
+            for label, field in zip(entry.labels, entry.note.fields, strict=True):
+                if field.kind in ("title", "alias") and entry.note.error is None:
+                    yield label, field.label, path, field.kind == "title"
 
     def search(
         self, text: str, query: LexicalQuery, catalog: Catalog, allowed: set[str] | None, pool: int

@@ -66,7 +66,7 @@ def parse_note(path: str, data: bytes) -> Note:
     head = read_frontmatter(lines)
     first_line = head.frontmatter.body_start_line
     body = lines[first_line - 1 :]
-    read = _Body(body, first_line)
+    read = Body(body, first_line)
     blocks = list(read.blocks)
     if head.frontmatter.exists:
         blocks.insert(0, Block(BlockKind.YAML, 1, first_line - 1, ()))
@@ -96,10 +96,16 @@ def title_of(path: str) -> str:
     return stem if dot and stem else name
 
 
-class _Body:
+class Body:
     """The body of a note as read: everything below the frontmatter."""
 
     def __init__(self, lines: list[str], first_line: int) -> None:
+        """Reads.
+
+        Args:
+            lines: of the body, without endings.
+            first_line: number of the first of them in the note.
+        """
         self.first_line = first_line
         self.problems: list[Problem] = []
         self.stretch = Stretch(lines, first_line)
