@@ -4,7 +4,7 @@ import { failureOf, inOneLine } from "./core/failure";
 import { t } from "./core/i18n";
 import { headingForLink } from "./core/links";
 import type SidelightPlugin from "./main";
-import { run } from "./ui/actions";
+import { run } from "./ui/run";
 import { ASK_VIEW, RELATED_VIEW, SEARCH_VIEW } from "./ui/context";
 import { copy } from "./ui/linking";
 import { ConfirmModal, FailedNotesModal } from "./ui/modals";
@@ -34,6 +34,11 @@ export function addCommands(plugin: SidelightPlugin): void {
     id: "quick",
     name: t("command.quick"),
     callback: () => new QuickSearchModal(plugin).open(),
+  });
+  plugin.addCommand({
+    id: "insert-link",
+    name: t("command.insertLink"),
+    editorCallback: () => new QuickSearchModal(plugin, true).open(),
   });
   plugin.addCommand({
     id: "related",

@@ -15,7 +15,7 @@ import { t, useLanguage } from "./core/i18n";
 import { statusLine } from "./core/status";
 import { desktop, startProgram } from "./desktop";
 import { DEFAULT_SETTINGS, DeviceSettings, type PluginSettings, settingsFrom } from "./settings";
-import { run } from "./ui/actions";
+import { run } from "./ui/run";
 import { AskView } from "./ui/askView";
 import { ASK_VIEW, type Context, ICON, RELATED_VIEW, SEARCH_VIEW } from "./ui/context";
 import { RelatedView } from "./ui/relatedView";

@@ -20,6 +20,7 @@ export interface PluginSettings {
   fullPassages: boolean;
   showChannels: boolean;
   relatedHideLinked: boolean;
+  suggestLinks: boolean;
   language: "auto" | "en" | "zh";
   saved: SavedSearch[];
 }
@@ -32,6 +33,7 @@ export const DEFAULT_SETTINGS: PluginSettings = {
   fullPassages: false,
   showChannels: true,
   relatedHideLinked: true,
+  suggestLinks: true,
   language: "auto",
   saved: [],
 };
@@ -55,6 +57,7 @@ export function settingsFrom(data: unknown): PluginSettings {
     fullPassages: flag(raw.fullPassages, DEFAULT_SETTINGS.fullPassages),
     showChannels: flag(raw.showChannels, DEFAULT_SETTINGS.showChannels),
     relatedHideLinked: flag(raw.relatedHideLinked, DEFAULT_SETTINGS.relatedHideLinked),
+    suggestLinks: flag(raw.suggestLinks, DEFAULT_SETTINGS.suggestLinks),
     language: chosen(raw.language, ["auto", "en", "zh"], DEFAULT_SETTINGS.language),
     saved: Array.isArray(raw.saved) ? raw.saved.filter(isSavedSearch).map(onlySaved) : [],
   };

@@ -28,7 +28,38 @@ function situation(changes: Partial<Situation> = {}): Situation {
   return { connection, index, progress: idle, degraded: [], hasStartCommand: false, ...changes };
 }
 
+const vectorless = (reason: string): Partial<Situation> => ({
+  degraded: [{ channel: "vector", reason, partial: false }],
+});
+
 describe("bannersFor", () => {
+  it("says why everything is done again, in the reader's language", () => {
+    const progress = { ...idle, phase: "words", total: 9, reason: "the form of the index changed" };
+    expect(bannersFor(situation({ progress }))[0]?.note).toBe(
+      "All of it is done again: the form of the index changed.",
+    );
+    useLanguage("zh");
+    expect(bannersFor(situation({ progress }))[0]?.note).toBe("全部重新进行：索引的格式变了。");
+  });
+
+  it("asks for no model while it is being loaded or is not wanted", () => {
+    const [loading] = bannersFor(situation(vectorless("the model is being loaded")));
+    expect(loading).toMatchObject({ id: "loading", tone: "info", actions: [] });
+    const [asked] = bannersFor(situation(vectorless("words only, as asked")));
+    expect(asked).toMatchObject({ id: "words-only", actions: [] });
+    const [missing] = bannersFor(situation(vectorless("something else")));
+    expect(missing).toMatchObject({ id: "words-only", actions: ["show-model-help"] });
+  });
+
+  it("says that there is nothing to search, and that indexing waits", () => {
+    const empty = { ...index, index: { ...index.index, notes: 0 } };
+    expect(bannersFor(situation({ index: empty }))[0]?.id).toBe("nothing");
+    const scanning = { ...idle, phase: "scan" };
+    expect(bannersFor(situation({ index: empty, progress: scanning }))[0]?.id).toBe("indexing");
+    const waiting = { ...idle, phase: "waiting" };
+    expect(bannersFor(situation({ progress: waiting }))[0]?.id).toBe("waiting");
+  });
+
   it("is silent when everything is well", () => {
     expect(bannersFor(situation())).toEqual([]);
   });
@@ -70,7 +101,7 @@ describe("bannersFor", () => {
     const late = [{ channel: "bm25", reason: "no answer within 5000 ms", partial: true }];
     expect(bannersFor(situation({ degraded: late }))[0]).toMatchObject({
       id: "degraded",
-      details: ["Words: no answer within 5000 ms"],
+      details: ["Words: There was no answer within 5000 ms."],
     });
   });
 

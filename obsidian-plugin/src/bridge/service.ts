@@ -14,7 +14,10 @@ import type {
   IndexedPassage,
   IndexStatus,
   LinksResult,
+  MentionsParams,
+  MentionsResult,
   Methods,
+  NoteStatus,
   Progress,
   RelatedParams,
   ResolveParams,
@@ -148,6 +151,11 @@ export class Service {
     return this.ask("note/links", { path, direction: "out" });
   }
 
+  /** Links that are missing in a note and to it. */
+  mentions(params: MentionsParams, signal?: AbortSignal): Promise<MentionsResult> {
+    return this.ask("note/mentions", params, signal);
+  }
+
   settings(): Promise<SettingsResult> {
     return this.ask("settings/get", {});
   }
@@ -184,6 +192,11 @@ export class Service {
       return;
     }
     this.announce();
+  }
+
+  /** What the index knows of one note. */
+  async noteStatus(path: string): Promise<NoteStatus | null> {
+    return (await this.ask("index/status", { path })).note;
   }
 
   private ask<M extends keyof Methods>(

@@ -44,6 +44,16 @@ export function headingForLink(heading: string): string {
     .trim();
 }
 
+/** A query as the name of a new note: without what file systems and links do not take. */
+export function noteName(query: string): string {
+  return query
+    .replace(/[\\/:*?"<>|#^[\]]/g, " ")
+    .replace(/\s+/g, " ")
+    .trim()
+    .slice(0, 80)
+    .trim();
+}
+
 /** "lines 3-7", "line 3", "" where a citation has none. */
 export function lineRange(citation: Pick<Citation, "start_line" | "end_line">): string {
   const { start_line: start, end_line: end } = citation;

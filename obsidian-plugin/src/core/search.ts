@@ -11,6 +11,13 @@ import { joined, waitingFor } from "./sources";
 export type Mode = NonNullable<SearchParams["mode"]>;
 export type Scope = { kind: "vault" } | { kind: "folder" | "note"; path: string };
 
+/** Whether something that was stored is a scope. */
+export function isScope(value: unknown): value is Scope {
+  const scope = value as { kind?: unknown; path?: unknown } | null | undefined;
+  if (scope?.kind === "vault") return true;
+  return (scope?.kind === "folder" || scope?.kind === "note") && typeof scope.path === "string";
+}
+
 export interface Question {
   text: string;
   mode: Mode;

@@ -2,6 +2,7 @@
 import type { Connection } from "../bridge/client";
 import type { Degraded, IndexStatus, Progress } from "../bridge/protocol";
 import { lookUp, t } from "./i18n";
+import { inReadersWords } from "./said";
 import { SOURCE_CHANNEL } from "./sources";
 
 export type BannerAction =
@@ -23,6 +24,7 @@ export interface Banner {
   progress: number | null; // 0..1
   actions: BannerAction[];
   details: string[]; // shown on demand, one a line
+  note?: string; // why it is being done; below the detail
 }
 
 export interface Situation {
@@ -33,6 +35,9 @@ export interface Situation {
   hasStartCommand: boolean;
 }
 
+// Two reasons of a missing channel that no person has to do anything about; as the service says.
+const LOADING = "the model is being loaded";
+const AS_ASKED = "words only, as asked";
 const WORKING = ["scan", "words", "vectors", "compact", "cleanup"];
 
 /** The banners to show, the most important first; none when everything is well. */
@@ -41,7 +46,8 @@ export function bannersFor(situation: Situation): Banner[] {
   if (connection.kind === "offline") return [offline(connection.why, situation, connection.detail)];
   if (connection.kind === "mismatch") return [mismatch(connection.older, connection.message)];
   if (connection.kind !== "ready") return [];
-  const banners = [indexing(situation), degraded(situation), failed(situation)];
+  const all = [indexing, nothing, degraded, failed];
+  const banners = all.map((banner) => banner(situation));
   return banners.filter((banner) => banner !== null);
 }
 
@@ -107,60 +113,63 @@ function mismatch(older: "plugin" | "daemon", message: string): Banner {
   };
 }
 
+function quiet(
+  id: string,
+  title: string,
+  detail: string,
+  actions: BannerAction[],
+  details: string[] = [],
+): Banner {
+  return { id, tone: "info", title, detail, progress: null, actions, details };
+}
+
 function indexing({ progress }: Situation): Banner | null {
   if (progress?.phase === "paused")
-    return {
-      id: "paused",
-      tone: "info",
-      title: t("banner.paused.title"),
-      detail: t("banner.paused.detail"),
-      progress: null,
-      actions: ["resume"],
-      details: [],
-    };
+    return quiet("paused", t("banner.paused.title"), t("banner.paused.detail"), ["resume"]);
+  if (progress?.phase === "waiting")
+    return quiet("waiting", t("banner.waiting.title"), t("banner.waiting.detail"), []);
   if (progress === null || !isWorking(progress)) return null;
   const counted = t("banner.indexing.count", { done: progress.done, total: progress.total });
-  const left = timeLeft(progress.seconds_left);
+  const parts = [progress.total > 0 ? counted : "", timeLeft(progress.seconds_left)];
+  const reason = progress.reason ?? "";
   return {
-    id: "indexing",
-    tone: "info",
-    title: phaseOf(progress),
-    detail: [progress.total > 0 ? counted : "", left].filter((part) => part !== "").join(" · "),
+    ...quiet("indexing", phaseOf(progress), "", ["pause"]),
+    detail: parts.filter((part) => part !== "").join(" · "),
     progress: shareDone(progress),
-    actions: ["pause"],
-    details: [],
+    note: reason === "" ? "" : t("banner.anew", { reason: inReadersWords(reason) }),
   };
+}
+
+function nothing({ index, progress }: Situation): Banner | null {
+  const isDone = progress?.phase === "idle" && index?.index.pending === 0;
+  if (!isDone || index.index.notes > 0) return null;
+  return quiet("nothing", t("banner.nothing.title"), t("banner.nothing.detail"), ["settings"]);
 }
 
 function degraded({ degraded: all }: Situation): Banner | null {
   // How other knowledge bases stand is shown where they are chosen.
   const channels = all.filter(({ channel }) => !channel.startsWith(SOURCE_CHANNEL));
-  const [first] = channels;
-  if (first === undefined) return null;
-  const wordsOnly = channels.some((entry) => entry.channel === "vector" && !entry.partial);
-  return {
-    id: wordsOnly ? "words-only" : "degraded",
-    tone: "warning",
-    title: t(wordsOnly ? "banner.wordsOnly.title" : "banner.degraded.title"),
-    detail: t(wordsOnly ? "banner.wordsOnly.detail" : "banner.degraded.detail"),
-    progress: null,
-    actions: wordsOnly ? ["show-model-help"] : [],
-    details: channels.map((entry) => `${channelName(entry.channel)}: ${entry.reason}`),
-  };
+  if (channels.length === 0) return null;
+  const details = channels.map(({ channel, reason }) =>
+    t("banner.part", { channel: channelName(channel), reason: inReadersWords(reason) }),
+  );
+  const missing = channels.find(({ channel, partial }) => channel === "vector" && !partial);
+  if (missing?.reason === LOADING)
+    return quiet("loading", t("banner.loading.title"), t("banner.loading.detail"), []);
+  const id = missing === undefined ? "degraded" : "words-only";
+  const [title, detail] =
+    missing === undefined
+      ? [t("banner.degraded.title"), t("banner.degraded.detail")]
+      : [t("banner.wordsOnly.title"), t("banner.wordsOnly.detail")];
+  const helps = missing !== undefined && missing.reason !== AS_ASKED;
+  const actions: BannerAction[] = helps ? ["show-model-help"] : [];
+  return { ...quiet(id, title, detail, actions, details), tone: "warning" };
 }
 
 function failed({ index }: Situation): Banner | null {
   const count = index?.failed.length ?? 0;
   if (count === 0) return null;
-  return {
-    id: "failed-notes",
-    tone: "info",
-    title: t("banner.failed.title", { n: count }),
-    detail: "",
-    progress: null,
-    actions: ["show-failed"],
-    details: [],
-  };
+  return quiet("failed-notes", t("banner.failed.title", { n: count }), "", ["show-failed"]);
 }
 
 export function channelName(channel: string): string {

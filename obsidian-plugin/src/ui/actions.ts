@@ -1,7 +1,6 @@
 // What a person can do with a passage, the same in every list: one host for all views.
-import { type Component, Keymap, Menu, Notice, type UserEvent } from "obsidian";
+import { type Component, Keymap, Menu, type UserEvent } from "obsidian";
 import type { Result } from "../bridge/protocol";
-import { failureOf, inOneLine } from "../core/failure";
 import { t } from "../core/i18n";
 import { feedbackOf, isOwn } from "../core/sources";
 import { openOutside } from "./openOutside";
@@ -10,6 +9,7 @@ import { copyQuotation, insertLink, linkTo } from "./linking";
 import { IndexedModal, WhyModal } from "./modals";
 import type { Context } from "./context";
 import type { ResultListHost } from "./resultList";
+import { run } from "./run";
 
 export interface ActionOptions {
   /** Name under which the core plugin "Page preview" knows the view. */
@@ -142,12 +142,4 @@ function showMenu(
     const box = at.getBoundingClientRect();
     menu.showAtPosition({ x: box.left, y: box.bottom }, at.ownerDocument);
   } else menu.showAtMouseEvent(at);
-}
-
-/** Runs something that a click began; what goes wrong is told, never swallowed. */
-export function run(work: Promise<unknown>): void {
-  work.catch((error: unknown) => {
-    console.error("Sidelight:", error);
-    new Notice(inOneLine(failureOf(error)));
-  });
 }

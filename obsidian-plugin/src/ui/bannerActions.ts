@@ -1,7 +1,7 @@
 // What the buttons of a banner do.
 import type { BannerAction } from "../core/status";
 import { t } from "../core/i18n";
-import { run } from "./actions";
+import { run } from "./run";
 import type { Context } from "./context";
 import { copy } from "./linking";
 import { FailedNotesModal, HelpModal } from "./modals";

@@ -48,6 +48,7 @@ export class Banners {
       const detail = body.createDiv({ cls: "sidelight-banner-detail", text: banner.detail });
       if (banner.progress !== null) this.detail = detail;
     }
+    if (banner.note) body.createDiv({ cls: "sidelight-banner-detail", text: banner.note });
     if (banner.progress !== null) {
       const track = body.createDiv({ cls: "sidelight-progress" });
       track.setAttribute("role", "progressbar");

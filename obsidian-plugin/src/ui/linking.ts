@@ -63,6 +63,7 @@ export async function copyList(app: App, query: string, results: readonly Result
 }
 
 export async function copy(text: string): Promise<void> {
-  await navigator.clipboard.writeText(text);
+  // The clipboard answers only the window that has the focus, which may be a pop-out.
+  await activeWindow.navigator.clipboard.writeText(text);
   new Notice(t("copy.done"));
 }

@@ -1,13 +1,16 @@
 // Dialogs: what was indexed, why a result, notes that could not be read, how to get a model.
-import { Modal, Notice } from "obsidian";
+import { Modal } from "obsidian";
 import type { Result } from "../bridge/protocol";
 import { diffText } from "../core/diff";
 import { explain, percentOf } from "../core/explain";
 import { failureOf, inOneLine } from "../core/failure";
 import { t } from "../core/i18n";
 import { lineRange } from "../core/links";
+import { inReadersWords } from "../core/said";
 import type { Context } from "./context";
+import { copy } from "./linking";
 import { openNote } from "./openPassage";
+import { run } from "./run";
 
 /** The passage as it was indexed beside how it stands now. */
 export class IndexedModal extends Modal {
@@ -114,7 +117,7 @@ export class FailedNotesModal extends Modal {
         this.close();
         void openNote(this.app, note.path, null);
       });
-      row.createDiv({ cls: "sidelight-quiet", text: note.error ?? "" });
+      row.createDiv({ cls: "sidelight-quiet", text: inReadersWords(note.error ?? "") });
     }
   }
 
@@ -147,9 +150,7 @@ export class HelpModal extends Modal {
     const row = this.contentEl.createDiv({ cls: "sidelight-command" });
     row.createEl("code", { text: this.command });
     const button = row.createEl("button", { text: t("action.copy") });
-    button.addEventListener("click", () => {
-      void navigator.clipboard.writeText(this.command).then(() => new Notice(t("copy.done")));
-    });
+    button.addEventListener("click", () => run(copy(this.command)));
   }
 
   override onClose(): void {

@@ -132,7 +132,8 @@ function gone({ path, citation }: Pick<Result, "path" | "citation">): ResolveRes
   return { path, citation: { ...citation, ...nowhere }, text: "", why: "", location: null };
 }
 
-async function bufferFor(app: App, file: TFile): Promise<string | null> {
+/** The unsaved text of a note as the bridge can take it; null: the file says the same. */
+export async function bufferFor(app: App, file: TFile): Promise<string | null> {
   const buffer = await unsavedText(app, file);
   if (buffer === null) return null;
   const bytes = new TextEncoder().encode(JSON.stringify(buffer)).length;

@@ -125,10 +125,12 @@ function drawFooter(
       setTooltip(found, t("result.channels", { channels: channels.join(t("list.comma")) }));
     }
   }
-  drawVerdict(footer, host, options.verdict, "helpful");
-  drawVerdict(footer, host, options.verdict, "unhelpful");
-  const more = footer.createDiv({ cls: "clickable-icon sidelight-more" });
+  const actions = footer.createDiv({ cls: "sidelight-actions" });
+  drawVerdict(actions, host, options.verdict, "helpful");
+  drawVerdict(actions, host, options.verdict, "unhelpful");
+  const more = actions.createDiv({ cls: "clickable-icon sidelight-more" });
   setIcon(more, "more-horizontal");
+  more.setAttribute("role", "button");
   more.setAttribute("aria-label", t("result.more"));
   more.addEventListener("click", (event) => {
     event.stopPropagation();
@@ -146,14 +148,14 @@ function drawOrigin(footer: HTMLElement, result: Result): void {
 }
 
 function drawVerdict(
-  footer: HTMLElement,
+  actions: HTMLElement,
   host: PassageHost,
   said: Verdict | undefined,
   verdict: Verdict,
 ): void {
   const { judge } = host;
   if (judge === null) return;
-  const button = footer.createDiv({ cls: "clickable-icon sidelight-verdict" });
+  const button = actions.createDiv({ cls: "clickable-icon sidelight-verdict" });
   setIcon(button, verdict === "helpful" ? "thumbs-up" : "thumbs-down");
   button.setAttribute("role", "button");
   button.setAttribute("aria-label", t(`verdict.${verdict}`));

@@ -1,5 +1,5 @@
 // A switcher that takes a query and shows cited passages right there.
-import { Keymap, setIcon, SuggestModal } from "obsidian";
+import { Keymap, Platform, setIcon, SuggestModal } from "obsidian";
 import type { Result } from "../bridge/protocol";
 import { BridgeFailure, failureOf, inOneLine } from "../core/failure";
 import { groupResults, shownHeadings } from "../core/grouping";
@@ -9,7 +9,7 @@ import { DEBOUNCE_MS } from "../core/search";
 import { OWN } from "../core/sources";
 import { segmentsOf } from "../core/segments";
 import { hasTable, tidied } from "../core/tidy";
-import { run } from "./actions";
+import { run } from "./run";
 import type { Context } from "./context";
 import { insertLink } from "./linking";
 import { openResult } from "./openPassage";
@@ -19,16 +19,20 @@ const LIMIT = 12;
 export class QuickSearchModal extends SuggestModal<Result> {
   private running: AbortController | null = null;
 
-  constructor(private readonly context: Context) {
+  /** @param inserts whether Enter inserts a link instead of opening the passage. */
+  constructor(
+    private readonly context: Context,
+    private readonly inserts = false,
+  ) {
     super(context.app);
     this.limit = LIMIT;
     this.modalEl.addClass("sidelight-quick");
     this.setPlaceholder(t("search.placeholder"));
     this.setInstructions([
       { command: "↑↓", purpose: t("quick.move") },
-      { command: "↵", purpose: t("quick.open") },
-      { command: "ctrl ↵", purpose: t("quick.openTab") },
-      { command: "alt ↵", purpose: t("quick.insert") },
+      { command: "↵", purpose: t(inserts ? "quick.insert" : "quick.open") },
+      { command: Platform.isMacOS ? "⌘ ↵" : "ctrl ↵", purpose: t("quick.openTab") },
+      ...(inserts ? [] : [{ command: "alt ↵", purpose: t("quick.insert") }]),
     ]);
     this.scope.register(["Mod"], "Enter", (event) => this.choose(event));
     this.scope.register(["Alt"], "Enter", (event) => this.choose(event));
@@ -85,11 +89,11 @@ export class QuickSearchModal extends SuggestModal<Result> {
   }
 
   override onChooseSuggestion(result: Result, event: MouseEvent | KeyboardEvent): void {
-    if (event.altKey && !event.ctrlKey && !event.metaKey) {
+    const pane = Keymap.isModEvent(event);
+    if (pane === false && (event.altKey || this.inserts)) {
       insertLink(this.app, result);
       return;
     }
-    const pane = Keymap.isModEvent(event);
     run(openResult(this.app, this.context.service, result, pane === true ? "tab" : pane));
   }
 

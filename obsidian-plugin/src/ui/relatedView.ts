@@ -1,24 +1,36 @@
-// Passages related to the active note or to the section under the cursor, following the editor.
+// Passages related to the active note or to the section under the cursor, following the editor,
+// and the links that are missing in that note and to it.
 import { ItemView, MarkdownView, setIcon, type TFile, type WorkspaceLeaf } from "obsidian";
 import type { Result, SearchResult } from "../bridge/protocol";
 import { failureOf, inOneLine } from "../core/failure";
 import { groupResults, NO_GROUPS, titleOf } from "../core/grouping";
 import { t } from "../core/i18n";
 import { isUnlinked, sectionLine } from "../core/related";
+import { inReadersWords } from "../core/said";
 import { bannersFor } from "../core/status";
 import { actionsFor } from "./actions";
 import { reasonText } from "./answers";
 import { performBannerAction } from "./bannerActions";
 import { Banners } from "./banners";
 import { type Context, ICON, RELATED_VIEW } from "./context";
+import { MENTION_LIMIT, MentionList } from "./mentionList";
+import { bufferFor } from "./openPassage";
 import { ResultList } from "./resultList";
+import { run } from "./run";
 
 // The cursor rests this long in a section before its neighbours are looked up.
 const FOLLOW_MS = 400;
 const LIMIT = 15;
 
+interface Target {
+  file: TFile;
+  line: number | null;
+  section: string;
+}
+
 export class RelatedView extends ItemView {
   private list: ResultList | null = null;
+  private mentions: MentionList | null = null;
   private banners: Banners | null = null;
   private heading: HTMLElement | null = null;
   private message: HTMLElement | null = null;
@@ -51,7 +63,12 @@ export class RelatedView extends ItemView {
     this.registerEvent(workspace.on("file-open", () => this.follow()));
     this.registerEvent(workspace.on("editor-change", () => this.follow()));
     // The editor tells nobody that its cursor moved: keys and clicks in it do.
+    // Each window has a document of its own.
     this.registerDomEvent(activeDocument, "selectionchange", () => this.follow());
+    const opened = workspace.on("window-open", (_, { document }) =>
+      this.registerDomEvent(document, "selectionchange", () => this.follow()),
+    );
+    this.registerEvent(opened);
     this.register(
       this.context.service.watch(() => {
         this.banners?.render(bannersFor(this.context.service.situation));
@@ -109,7 +126,11 @@ export class RelatedView extends ItemView {
     toggle("heading", t("related.bySection"), this.bySection, (on) => (this.bySection = on));
     toggle("unlink", t("related.hideLinked"), context.settings.relatedHideLinked, (on) => {
       context.settings.relatedHideLinked = on;
-      void context.saveSettings();
+      run(context.saveSettings());
+    });
+    toggle("link", t("related.suggestLinks"), context.settings.suggestLinks, (on) => {
+      context.settings.suggestLinks = on;
+      run(context.saveSettings());
     });
     this.banners = new Banners(contentEl.createDiv(), (action) =>
       performBannerAction(context, action),
@@ -124,6 +145,7 @@ export class RelatedView extends ItemView {
       leave: () => undefined,
     });
     this.list = new ResultList(answer.createDiv(), actions, this);
+    this.mentions = new MentionList(answer.createDiv(), context);
   }
 
   private follow(): void {
@@ -148,16 +170,42 @@ export class RelatedView extends ItemView {
     try {
       const params = { path: file.path, limit: LIMIT, ...(line === null ? {} : { line }) };
       const result = await this.context.service.related(params, controller.signal);
-      if (this.running === controller) this.show(result, file, section);
+      if (this.running !== controller) return;
+      this.show(result, file, section);
+      await this.suggest(file, controller);
     } catch (error) {
       if (this.running !== controller) return;
       this.asked = "";
-      this.say(inOneLine(failureOf(error)), titleOf(file.path));
+      this.say(await this.explained(error, file), titleOf(file.path));
     }
   }
 
+  private async suggest(file: TFile, controller: AbortController): Promise<void> {
+    if (!this.context.settings.suggestLinks) return this.mentions?.clear();
+    try {
+      const buffer = await bufferFor(this.app, file);
+      const found = await this.context.service.mentions(
+        { path: file.path, limit: MENTION_LIMIT, ...(buffer === null ? {} : { buffer }) },
+        controller.signal,
+      );
+      if (this.running === controller) this.mentions?.render(found);
+    } catch (error) {
+      if (this.running === controller) this.mentions?.fail(inOneLine(failureOf(error)));
+    }
+  }
+
+  // Why there is nothing for a note that the index does not hold.
+  private async explained(error: unknown, file: TFile): Promise<string> {
+    const failure = failureOf(error);
+    if (!["NOT_FOUND", "PATH_REFUSED"].includes(failure.code)) return inOneLine(failure);
+    const status = await this.context.service.noteStatus(file.path).catch(() => null);
+    const reason = status?.error ?? "";
+    if (reason === "") return t("related.notIndexed");
+    return t("related.leftOut", { reason: inReadersWords(reason) });
+  }
+
   // The note that is being read or written, and the section under its cursor.
-  private target(): { file: TFile; line: number | null; section: string } | null {
+  private target(): Target | null {
     const view = this.app.workspace.getMostRecentLeaf()?.view;
     const file = view instanceof MarkdownView ? view.file : this.app.workspace.getActiveFile();
     if (file === null || file.extension !== "md") return null;
@@ -191,6 +239,8 @@ export class RelatedView extends ItemView {
     this.heading?.setText(title === "" ? "" : t("related.to", { note: title }));
     this.message?.setText(message);
     this.message?.toggle(message !== "");
-    if (message !== "") this.list?.render(NO_GROUPS, this.context.settings);
+    if (message === "") return;
+    this.list?.render(NO_GROUPS, this.context.settings);
+    this.mentions?.clear();
   }
 }

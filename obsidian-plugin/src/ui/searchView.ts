@@ -1,30 +1,26 @@
 // The search sidebar: field, chips, banners, results. State lives in core/search.ts.
-import {
-  ItemView,
-  Menu,
-  Notice,
-  setIcon,
-  type ViewStateResult,
-  type WorkspaceLeaf,
-} from "obsidian";
+import { ItemView, Notice, type ViewStateResult, type WorkspaceLeaf } from "obsidian";
 import { inOneLine } from "../core/failure";
 import { byNote, groupResults, NO_GROUPS } from "../core/grouping";
 import { remember } from "../core/history";
 import { t } from "../core/i18n";
-import { type Mode, type Scope, type SearchState, SearchSession } from "../core/search";
+import { isScope, type Mode, type SearchState, SearchSession } from "../core/search";
 import { waitingFor } from "../core/sources";
 import { bannersFor } from "../core/status";
-import { MODES, SORTS } from "../settings";
-import { actionsFor, run } from "./actions";
+import { MODES } from "../settings";
+import { actionsFor } from "./actions";
+import { run } from "./run";
 import { drawEmpty, drawNoEvidence, drawSyntax } from "./answers";
 import { performBannerAction } from "./bannerActions";
 import { Banners } from "./banners";
 import { drawChips } from "./chips";
 import { type Context, ICON, SEARCH_VIEW } from "./context";
+import { createNote } from "./createNote";
 import { copyList, insertLink } from "./linking";
 import { openResult } from "./openPassage";
 import { ResultList } from "./resultList";
 import { SearchBox } from "./searchBox";
+import { SearchToolbar } from "./searchToolbar";
 
 // Notes change while someone reads: the list is asked for again at most this often.
 const REFRESH_MS = 1_500;
@@ -44,8 +40,7 @@ export class SearchView extends ItemView {
   private chips: HTMLElement | null = null;
   private info: HTMLElement | null = null;
   private answerEl: HTMLElement | null = null;
-  private collapseButton: HTMLElement | null = null;
-  private contextButton: HTMLElement | null = null;
+  private toolbar: SearchToolbar | null = null;
   private showNear = false;
   private showHelp = false;
   private scrollOnce: number | null = null;
@@ -194,25 +189,17 @@ export class SearchView extends ItemView {
   }
 
   private drawToolbar(header: HTMLElement): void {
-    const bar = header.createDiv({ cls: "nav-buttons-container" });
-    this.collapseButton = toolButton(bar, "chevrons-down-up", t("tool.collapse"), () => {
-      this.list?.setAllCollapsed(!this.list.allCollapsed);
-      this.showToolbar();
-    });
-    toolButton(bar, "arrow-up-narrow-wide", t("tool.sort"), (event) => this.sortMenu(event));
-    this.contextButton = toolButton(bar, "text", t("tool.context"), () => {
-      this.context.settings.fullPassages = !this.context.settings.fullPassages;
-      run(this.context.saveSettings());
-    });
-    toolButton(bar, "star", t("tool.save"), () => this.saveSearch());
-    toolButton(bar, "copy", t("tool.copy"), () => {
-      const { answer } = this.session.state;
-      if (answer === null || answer.result.results.length === 0) new Notice(t("copy.nothing"));
-      else run(copyList(this.app, answer.question.text, answer.result.results));
-    });
-    toolButton(bar, "help-circle", t("tool.help"), () => {
-      this.showHelp = !this.showHelp;
-      this.show(this.session.state);
+    this.toolbar = new SearchToolbar(header, this.context, {
+      toggleCollapsed: () => {
+        this.list?.setAllCollapsed(!this.list.allCollapsed);
+        this.toolbar?.show(this.list?.allCollapsed ?? false);
+      },
+      saveSearch: () => this.saveSearch(),
+      copyResults: () => this.copyResults(),
+      toggleHelp: () => {
+        this.showHelp = !this.showHelp;
+        this.show(this.session.state);
+      },
     });
   }
 
@@ -281,7 +268,7 @@ export class SearchView extends ItemView {
     for (const extra of answerEl.findAll(":scope > .sidelight-extra")) extra.remove();
     this.showList(state);
     this.showExtra(state, answerEl.createDiv({ cls: "sidelight-extra" }));
-    this.showToolbar();
+    this.toolbar?.show(list.allCollapsed);
     if (this.scrollOnce !== null && state.phase === "answered") {
       answerEl.scrollTop = this.scrollOnce;
       this.scrollOnce = null;
@@ -341,7 +328,7 @@ export class SearchView extends ItemView {
         this.showNear = true;
         this.show(this.session.state);
       },
-      createNote: () => run(this.createNote(text)),
+      createNote: () => run(createNote(this.app, text)),
       widen:
         scope.kind === "vault"
           ? null
@@ -349,30 +336,10 @@ export class SearchView extends ItemView {
     });
   }
 
-  private showToolbar(): void {
-    const collapsed = this.list?.allCollapsed ?? false;
-    const full = this.context.settings.fullPassages;
-    this.contextButton?.toggleClass("is-active", full);
-    this.contextButton?.setAttribute("aria-pressed", String(full));
-    if (this.collapseButton === null) return;
-    setIcon(this.collapseButton, collapsed ? "chevrons-up-down" : "chevrons-down-up");
-    this.collapseButton.setAttribute("aria-label", t(collapsed ? "tool.expand" : "tool.collapse"));
-  }
-
-  private sortMenu(event: MouseEvent): void {
-    const menu = new Menu();
-    const { settings } = this.context;
-    for (const sort of SORTS)
-      menu.addItem((item) =>
-        item
-          .setTitle(t(`sort.${sort}`))
-          .setChecked(settings.sort === sort)
-          .onClick(() => {
-            settings.sort = sort;
-            run(this.context.saveSettings());
-          }),
-      );
-    menu.showAtMouseEvent(event);
+  private copyResults(): void {
+    const { answer } = this.session.state;
+    if (answer === null || answer.result.results.length === 0) new Notice(t("copy.nothing"));
+    else run(copyList(this.app, answer.question.text, answer.result.results));
   }
 
   private saveSearch(): void {
@@ -387,22 +354,6 @@ export class SearchView extends ItemView {
     run(this.context.saveSettings());
     new Notice(t("save.done", { query }));
   }
-
-  private async createNote(query: string): Promise<void> {
-    const name = query
-      .replace(/[\\/:*?"<>|#^[\]]/g, " ")
-      .replace(/\s+/g, " ")
-      .trim()
-      .slice(0, 80);
-    const active = this.app.workspace.getActiveFile()?.path ?? "";
-    const folder = this.app.fileManager.getNewFileParent(active).path;
-    const base = folder === "/" || folder === "" ? "" : `${folder}/`;
-    let path = `${base}${name || t("noEvidence.untitled")}.md`;
-    for (let n = 1; this.app.vault.getAbstractFileByPath(path) !== null; n++)
-      path = `${base}${name} ${n}.md`;
-    const file = await this.app.vault.create(path, "");
-    await this.app.workspace.getLeaf(false).openFile(file);
-  }
 }
 
 function infoText({ phase, failure, answer }: SearchState): string {
@@ -415,23 +366,4 @@ function infoText({ phase, failure, answer }: SearchState): string {
   const waiting = waitingFor(answer.result);
   if (waiting.length === 0) return count;
   return `${count} · ${t("info.waiting", { sources: waiting.join(t("list.comma")) })}`;
-}
-
-function isScope(value: unknown): value is Scope {
-  const scope = value as { kind?: unknown; path?: unknown } | null | undefined;
-  if (scope?.kind === "vault") return true;
-  return (scope?.kind === "folder" || scope?.kind === "note") && typeof scope.path === "string";
-}
-
-function toolButton(
-  bar: HTMLElement,
-  icon: string,
-  label: string,
-  clicked: (event: MouseEvent) => void,
-): HTMLElement {
-  const el = bar.createEl("button", { cls: "clickable-icon nav-action-button" });
-  setIcon(el, icon);
-  el.setAttribute("aria-label", label);
-  el.addEventListener("click", (event) => clicked(event));
-  return el;
 }

@@ -77,6 +77,11 @@ export class Vault {
   read(file) {
     return this.node("readVault", file.path);
   }
+  async process(file, change) {
+    const text = change(await this.read(file));
+    await this.node("writeVault", file.path, text);
+    return text;
+  }
   async create(path, content) {
     await this.node("writeVault", path, content);
     const file = new TFile(path, Date.now());
@@ -121,6 +126,10 @@ export class Editor {
     if (from.line === to.line) return lines[from.line].slice(from.ch, to.ch);
     const inner = lines.slice(from.line + 1, to.line);
     return [lines[from.line].slice(from.ch), ...inner, lines[to.line].slice(0, to.ch)].join("\n");
+  }
+  replaceRange(text, from, to) {
+    this.setSelection(from, to);
+    this.replaceSelection(text);
   }
   replaceSelection(text) {
     const { from, to, lines } = this;
@@ -344,7 +353,8 @@ export class App {
     this.metadataCache = new MetadataCache();
     this.workspace = new Workspace(this);
     this.fileManager = {
-      generateMarkdownLink: (file, _source, subpath = "") => `[[${file.basename}${subpath}]]`,
+      generateMarkdownLink: (file, _source, subpath = "", alias = "") =>
+        `[[${file.basename}${subpath}${alias && `|${alias}`}]]`,
       getNewFileParent: () => ({ path: "/" }),
     };
     this.setting = {

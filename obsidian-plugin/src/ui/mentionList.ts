@@ -1,0 +1,89 @@
+// Draws missing links: names of other notes in this one, and of this one in others.
+import { Keymap, setIcon, setTooltip } from "obsidian";
+import type { MentionItem, MentionsResult } from "../bridge/protocol";
+import { titleOf } from "../core/grouping";
+import { t } from "../core/i18n";
+import { segmentsOf } from "../core/segments";
+import { run } from "./run";
+import type { Context } from "./context";
+import { linkMention } from "./mentionLinks";
+import { openNote } from "./openPassage";
+
+// More than this of one kind is a flood; the rest comes when these are linked.
+export const MENTION_LIMIT = 20;
+
+export class MentionList {
+  constructor(
+    private readonly container: HTMLElement,
+    private readonly context: Context,
+  ) {
+    container.addClass("sidelight-mentions");
+  }
+
+  clear(): void {
+    this.container.empty();
+  }
+
+  fail(message: string): void {
+    this.container.empty();
+    this.container.createDiv({ cls: "sidelight-note sidelight-error", text: message });
+  }
+
+  /** Replaces what is shown; nothing at all where no link is missing. */
+  render({ inside, outside }: MentionsResult): void {
+    this.container.empty();
+    this.part("inside", inside);
+    this.part("outside", outside);
+  }
+
+  private part(kind: "inside" | "outside", mentions: readonly MentionItem[]): void {
+    if (mentions.length === 0) return;
+    const title = this.container.createDiv({ cls: "sidelight-part", text: t(`mention.${kind}`) });
+    setTooltip(title, t(`mention.${kind}.tip`));
+    const list = this.container.createDiv({ cls: "sidelight-mention-list" });
+    list.setAttribute("role", "list");
+    list.setAttribute("aria-label", t(`mention.${kind}`));
+    for (const mention of mentions) this.row(list, kind, mention);
+  }
+
+  private row(list: HTMLElement, kind: "inside" | "outside", mention: MentionItem): void {
+    const el = list.createDiv({ cls: "sidelight-mention" });
+    el.setAttribute("role", "listitem");
+    const path = kind === "inside" ? mention.target_path : mention.source_path;
+    const open = el.createEl("button", { cls: "sidelight-plain sidelight-mention-open" });
+    const head = open.createDiv({ cls: "sidelight-mention-head" });
+    head.createSpan({ cls: "sidelight-title", text: titleOf(path) });
+    const line = t("lines.one", { line: String(mention.line) });
+    head.createSpan({ cls: "sidelight-lines", text: line });
+    const snippet = open.createDiv({ cls: "sidelight-snippet" });
+    snippet.setAttribute("dir", "auto");
+    for (const { text, marked } of segmentsOf(mention.snippet.text, mention.snippet.highlights))
+      if (marked) snippet.createSpan({ cls: "search-result-file-matched-text", text });
+      else snippet.appendText(text);
+    setTooltip(open, t("mention.open", { path: mention.source_path }));
+    open.addEventListener("click", (event) => this.open(mention, event));
+    const link = el.createEl("button", { cls: "clickable-icon sidelight-mention-link" });
+    setIcon(link, "link");
+    link.setAttribute("aria-label", t("mention.link", { note: titleOf(mention.target_path) }));
+    link.addEventListener("click", () => run(this.link(mention, el)));
+  }
+
+  private open(mention: MentionItem, event: MouseEvent): void {
+    const pane = Keymap.isModEvent(event);
+    const place = { text: mention.text, line: mention.line };
+    run(openNote(this.context.app, mention.source_path, place, pane === true ? "tab" : pane));
+  }
+
+  // The row goes; the daemon tells of the changed note, and the list is asked for again.
+  private async link(mention: MentionItem, el: HTMLElement): Promise<void> {
+    if (!(await linkMention(this.context.app, mention))) return;
+    const list = el.parentElement;
+    const next = (el.nextElementSibling ?? el.previousElementSibling)?.lastElementChild;
+    el.remove();
+    (next as HTMLElement | null | undefined)?.focus();
+    if (list?.childElementCount === 0) {
+      list.previousElementSibling?.remove();
+      list.remove();
+    }
+  }
+}

@@ -1,0 +1,44 @@
+import { describe, expect, it } from "vitest";
+import { placeOfMention, withLink } from "../src/core/mentions";
+
+const mention = { line: 2, columns: [4, 10], text: "Kalman" };
+
+describe("placeOfMention", () => {
+  it("is where it was seen", () => {
+    expect(placeOfMention(mention, ["x", "the Kalman filter"])).toEqual({
+      line: 1,
+      from: 4,
+      to: 10,
+    });
+  });
+
+  it("follows the text to the nearest line after an edit", () => {
+    expect(placeOfMention(mention, ["Kalman", "x", "x", "a Kalman b"])).toMatchObject({ line: 0 });
+    expect(placeOfMention(mention, ["x", "new", "the Kalman filter"])).toMatchObject({ line: 2 });
+  });
+
+  it("finds Chinese names inside a sentence, and counts UTF-16 units", () => {
+    const chinese = { line: 1, columns: [0, 3], text: "卡尔曼" };
+    expect(placeOfMention(chinese, ["🍵这里讲卡尔曼滤波"])).toEqual({ line: 0, from: 5, to: 8 });
+  });
+
+  it("is nowhere when the text went, grew into another word or became a link", () => {
+    expect(placeOfMention(mention, ["x", "gone"])).toBeNull();
+    expect(placeOfMention(mention, ["x", "Kalmans"])).toBeNull();
+    expect(placeOfMention(mention, ["x", "the [[Kalman]] filter"])).toBeNull();
+    expect(placeOfMention({ ...mention, columns: [2, 8] }, ["x", "[[Kalman]]"])).toBeNull();
+    expect(placeOfMention(mention, ["`Kalman`", "[Kalman](a.md)"])).toBeNull();
+  });
+});
+
+describe("withLink", () => {
+  it("changes nothing but the mention, whatever ends the lines", () => {
+    const place = { line: 1, from: 4, to: 10 };
+    expect(withLink("a\r\nthe Kalman filter\r\n", place, "[[Kalman]]")).toBe(
+      "a\r\nthe [[Kalman]] filter\r\n",
+    );
+    expect(withLink("一\n二三四五\n", { line: 1, from: 1, to: 3 }, "[[三四]]")).toBe(
+      "一\n二[[三四]]五\n",
+    );
+  });
+});
