@@ -261,6 +261,14 @@ export function runCommand(page, id) {
   }, id);
 }
 
+/** Opens a note in the main area, as a click in the file list does. */
+export function openNote(page, path) {
+  return page.evaluate(async (name) => {
+    const { vault, workspace } = window.app;
+    await workspace.getLeaf(false).openFile(vault.getFileByPath(name));
+  }, path);
+}
+
 function pick(values, names) {
   return Object.fromEntries(
     names.filter((name) => values[name]).map((name) => [name, values[name]]),

@@ -1,4 +1,8 @@
 // Builds the plugin and runs the browser tests; says so where there is no Chromium.
+//
+//   node tests/e2e/run.mjs [--update] [NAME...]
+//
+// A NAME is part of a test file's name; --update writes what is stored of the states anew.
 import { spawnSync } from "node:child_process";
 import { readdirSync } from "node:fs";
 import { dirname, join } from "node:path";
@@ -14,7 +18,8 @@ if (findChromium() === "") {
   process.exit(process.env.CI === "true" ? 1 : 0);
 }
 
-const only = process.argv.slice(2);
+const only = process.argv.slice(2).filter((argument) => !argument.startsWith("--"));
+if (process.argv.includes("--update")) process.env.SIDELIGHT_E2E_UPDATE = "1";
 const files = readdirSync(here)
   .filter((name) => name.endsWith(".test.mjs"))
   .filter((name) => only.length === 0 || only.some((part) => name.includes(part)))

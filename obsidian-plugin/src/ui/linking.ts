@@ -48,10 +48,20 @@ export function insertLink(app: App, result: Linked): boolean {
   return true;
 }
 
-export function lastEditor(app: App): { editor: Editor; path: string } | null {
-  const view = app.workspace.getMostRecentLeaf()?.view;
-  if (!(view instanceof MarkdownView) || view.file === null) return null;
-  return view.getMode() === "source" ? { editor: view.editor, path: view.file.path } : null;
+// The note that was last active; where our own view is that (in the main area), a note in sight.
+function lastEditor(app: App): { editor: Editor; path: string } | null {
+  const last = app.workspace.getMostRecentLeaf()?.view;
+  if (last instanceof MarkdownView) return editorIn(last);
+  for (const { view } of app.workspace.getLeavesOfType("markdown")) {
+    const editor = view instanceof MarkdownView && view.contentEl.isShown() && editorIn(view);
+    if (editor) return editor;
+  }
+  return null;
+}
+
+function editorIn(view: MarkdownView): { editor: Editor; path: string } | null {
+  if (view.file === null || view.getMode() !== "source") return null;
+  return { editor: view.editor, path: view.file.path };
 }
 
 export async function copyQuotation(app: App, result: Result): Promise<void> {

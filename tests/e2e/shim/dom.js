@@ -14,85 +14,89 @@ function fill(el, options) {
   return el;
 }
 
-Object.assign(Node.prototype, {
-  createEl(tag, options, callback) {
-    const el = fill(this.ownerDocument.createElement(tag), options);
-    if (options?.prepend) this.prepend(el);
-    else this.append(el);
-    callback?.(el);
-    return el;
-  },
-  createDiv(options, callback) {
-    return this.createEl("div", options, callback);
-  },
-  createSpan(options, callback) {
-    return this.createEl("span", options, callback);
-  },
-  empty() {
-    this.replaceChildren();
-  },
-  detach() {
-    this.remove();
-  },
-  appendText(text) {
-    this.append(text);
-  },
-  instanceOf(type) {
-    return this instanceof type;
-  },
-});
+/** Gives the elements of a window the helpers; every window has classes of its own. */
+export function install(realm) {
+  Object.assign(realm.Node.prototype, {
+    createEl(tag, options, callback) {
+      const el = fill(this.ownerDocument.createElement(tag), options);
+      if (options?.prepend) this.prepend(el);
+      else this.append(el);
+      callback?.(el);
+      return el;
+    },
+    createDiv(options, callback) {
+      return this.createEl("div", options, callback);
+    },
+    createSpan(options, callback) {
+      return this.createEl("span", options, callback);
+    },
+    empty() {
+      this.replaceChildren();
+    },
+    detach() {
+      this.remove();
+    },
+    appendText(text) {
+      this.append(text);
+    },
+    instanceOf(type) {
+      return this instanceof type;
+    },
+  });
 
-Object.assign(Element.prototype, {
-  setText(text) {
-    this.textContent = text;
-  },
-  getText() {
-    return this.textContent;
-  },
-  addClass(...names) {
-    this.classList.add(...names);
-  },
-  removeClass(...names) {
-    this.classList.remove(...names);
-  },
-  toggleClass(names, on) {
-    for (const name of [names].flat()) this.classList.toggle(name, on);
-  },
-  hasClass(name) {
-    return this.classList.contains(name);
-  },
-  setAttr(name, value) {
-    this.setAttribute(name, value);
-  },
-  find(selector) {
-    return this.querySelector(selector);
-  },
-  findAll(selector) {
-    return [...this.querySelectorAll(selector)];
-  },
-});
+  Object.assign(realm.Element.prototype, {
+    setText(text) {
+      this.textContent = text;
+    },
+    getText() {
+      return this.textContent;
+    },
+    addClass(...names) {
+      this.classList.add(...names);
+    },
+    removeClass(...names) {
+      this.classList.remove(...names);
+    },
+    toggleClass(names, on) {
+      for (const name of [names].flat()) this.classList.toggle(name, on);
+    },
+    hasClass(name) {
+      return this.classList.contains(name);
+    },
+    setAttr(name, value) {
+      this.setAttribute(name, value);
+    },
+    find(selector) {
+      return this.querySelector(selector);
+    },
+    findAll(selector) {
+      return [...this.querySelectorAll(selector)];
+    },
+  });
 
-Object.assign(HTMLElement.prototype, {
-  toggle(on) {
-    this.style.display = on ? "" : "none";
-  },
-  show() {
-    this.toggle(true);
-  },
-  hide() {
-    this.toggle(false);
-  },
-  isShown() {
-    return this.offsetParent !== null;
-  },
-  setCssProps(properties) {
-    for (const [name, value] of Object.entries(properties)) this.style.setProperty(name, value);
-  },
-  setCssStyles(styles) {
-    Object.assign(this.style, styles);
-  },
-});
+  Object.assign(realm.HTMLElement.prototype, {
+    toggle(on) {
+      this.style.display = on ? "" : "none";
+    },
+    show() {
+      this.toggle(true);
+    },
+    hide() {
+      this.toggle(false);
+    },
+    isShown() {
+      return this.offsetParent !== null;
+    },
+    setCssProps(properties) {
+      for (const [name, value] of Object.entries(properties)) this.style.setProperty(name, value);
+    },
+    setCssStyles(styles) {
+      Object.assign(this.style, styles);
+    },
+  });
+}
 
+install(window);
 window.activeDocument = document;
 window.activeWindow = window;
 
@@ -105,7 +109,7 @@ export function setIcon(el, name) {
   if (markup === undefined) throw new Error(`there is no icon named ${name}`);
   const svg = new DOMParser().parseFromString(markup, "image/svg+xml").documentElement;
   svg.setAttribute("class", `svg-icon ${name === "right-triangle" ? "" : "lucide-"}${name}`);
-  el.append(document.importNode(svg, true));
+  el.append(el.ownerDocument.importNode(svg, true));
 }
 
 // Obsidian's own arrow of collapsible items.

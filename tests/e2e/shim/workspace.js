@@ -1,5 +1,6 @@
 // Obsidian's workspace as far as the plugin uses it: leaves, views, an editor, the vault.
 import { Notice } from "./components.js";
+import { install } from "./dom.js";
 
 export class Events {
   handlers = new Map();
@@ -195,8 +196,8 @@ export class MarkdownView extends View {
     super(leaf);
     this.containerEl.dataset.type = "markdown";
     this.titleEl = this.containerEl.createDiv("view-header-title");
-    const content = this.containerEl.createDiv({ cls: "cm-content", attr: { tabindex: "0" } });
-    this.editor = new Editor(content);
+    this.contentEl = this.containerEl.createDiv({ cls: "cm-content", attr: { tabindex: "0" } });
+    this.editor = new Editor(this.contentEl);
   }
   getViewType() {
     return "markdown";
@@ -275,7 +276,8 @@ export class Workspace extends Events {
     return leaf;
   }
   getLeaf(pane) {
-    if (pane === false && this.recent !== null) return this.recent;
+    const open = this.recent?.view.navigation === false ? null : this.recent;
+    if (pane === false && open !== null) return open;
     const main = document.querySelector(".mod-root");
     return this.newLeaf(main.createDiv("workspace-leaf"));
   }
@@ -288,6 +290,25 @@ export class Workspace extends Events {
     this.revealLeaf(leaf);
     if (active) this.setActiveLeaf(leaf);
     return leaf;
+  }
+  /** A window of its own for a leaf, as Obsidian's pop-out windows. */
+  async moveLeafToPopout(leaf) {
+    const popout = window.open("about:blank", "_blank", "width=420,height=700");
+    install(popout);
+    for (const style of document.querySelectorAll("link[rel=stylesheet]")) {
+      const copy = popout.document.createElement("link");
+      Object.assign(copy, { rel: "stylesheet", href: style.href });
+      popout.document.head.append(copy);
+    }
+    popout.document.body.className = `${document.body.className} is-popout-window`;
+    popout.document.body.append(leaf.host);
+    [window.activeWindow, window.activeDocument] = [popout, popout.document];
+    this.trigger("window-open", {}, popout);
+  }
+  /** Moves a leaf into another area: "left", "right" or "root". */
+  moveLeaf(leaf, area) {
+    const host = document.querySelector(area === "root" ? ".mod-root" : `.mod-${area}-split`);
+    host.append(leaf.host);
   }
   async revealLeaf(leaf) {
     for (const other of this.leaves)
