@@ -12,6 +12,7 @@ import {
   servePages,
   startDaemon,
 } from "./lib.mjs";
+import { summary, timesOf } from "./latency.mjs";
 import { NOTES } from "./notes.mjs";
 
 let browser, pages, world, daemon, sidebar, page;
@@ -124,30 +125,12 @@ describe("searching", () => {
     assert.equal((await firstOf()).note, "Long");
   });
 
-  it("answers within 100 ms of the pause on a warm daemon, at the 95th percentile", async () => {
-    const words = [
-      "loop",
-      "gain",
-      "quokka",
-      "island",
-      "memory",
-      "拿铁",
-      "散步",
-      "lamp",
-      "fog",
-      "river",
-    ];
-    const times = [];
-    for (let round = 0; round < 3; round++)
-      for (const word of words) {
-        const begun = performance.now();
-        await ask(page, `${word} ${round}`);
-        times.push(performance.now() - begun - 100);
-      }
-    times.sort((a, b) => a - b);
-    const p95 = times[Math.floor(times.length * 0.95)];
-    console.log(`after the debounce: median ${times[15].toFixed(0)} ms, p95 ${p95.toFixed(0)} ms`);
-    assert.ok(p95 < 1_000, `p95 ${p95} ms`); // the machine is shared: the figure is printed
+  it("draws an answer in a moment, whatever the daemon needs for it", async () => {
+    const queries = ["loop", "quokka island", "拿铁", "散步", "lamp fog", "river"];
+    const times = await timesOf(page, queries, 30);
+    console.log(summary(times).join("\n")); // the machine is shared: the figures are printed
+    const drawing = times.map((one) => one.drawing).toSorted((a, b) => a - b);
+    assert.ok(drawing[15] < 100, `drawing takes ${drawing[15]} ms`);
   });
 
   it("keeps the previous list while the next answer is on its way", async () => {

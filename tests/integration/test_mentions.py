@@ -28,9 +28,7 @@ def check(
     for name, text in notes.items():
         (vault / name).parent.mkdir(parents=True, exist_ok=True)
         (vault / name).write_bytes(text.encode("utf-8"))
-    engine = Engine.open(
-        vault, data_dir=folder / "data", lexical_only=True, settings=Settings()
-    )
+    engine = Engine.open(vault, data_dir=folder / "data", lexical_only=True, settings=Settings())
     try:
         engine.sync(lexical_only=True)
         found = engine.mentions(path, options.get("buffer"))

@@ -37,6 +37,7 @@ export function drawPassageBody(
   drawHeadings(el, result);
   drawText(el, result, options);
   drawFooter(el, result, host, options);
+  drawActionsOnDemand(el, result, host, options.verdict);
 }
 
 function drawProvenance(el: HTMLElement, result: Result, host: PassageHost): void {
@@ -125,9 +126,35 @@ function drawFooter(
       setTooltip(found, t("result.channels", { channels: channels.join(t("list.comma")) }));
     }
   }
-  const actions = footer.createDiv({ cls: "sidelight-actions" });
-  drawVerdict(actions, host, options.verdict, "helpful");
-  drawVerdict(actions, host, options.verdict, "unhelpful");
+}
+
+// Three buttons that nobody sees until the mouse or the keyboard is there: drawn by then, since
+// drawing them for every passage of an answer would take as long as all the rest.
+function drawActionsOnDemand(
+  el: HTMLElement,
+  result: Result,
+  host: PassageHost,
+  verdict: Verdict | undefined,
+): void {
+  let isDrawn = false;
+  const draw = (): void => {
+    if (!isDrawn) drawActions(el, result, host, verdict);
+    isDrawn = true;
+  };
+  if (verdict !== undefined) return draw();
+  el.addEventListener("mouseenter", draw);
+  el.addEventListener("focusin", draw);
+}
+
+function drawActions(
+  el: HTMLElement,
+  result: Result,
+  host: PassageHost,
+  verdict: Verdict | undefined,
+): void {
+  const actions = el.createDiv({ cls: "sidelight-actions" });
+  drawVerdict(actions, host, verdict, "helpful");
+  drawVerdict(actions, host, verdict, "unhelpful");
   const more = actions.createDiv({ cls: "clickable-icon sidelight-more" });
   setIcon(more, "more-horizontal");
   more.setAttribute("role", "button");

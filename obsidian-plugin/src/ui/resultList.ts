@@ -69,10 +69,12 @@ export class ResultList {
     return this.rows.length === 0;
   }
 
-  /** Draws the groups; focus, collapsed notes and scroll position stay where they were. */
+  /**
+   * Draws the groups; focus and collapsed notes stay as they were. So does the scroll position,
+   * as nothing here asks the browser for a layout while the list is empty.
+   */
   render(groups: Groups, options: ListOptions): void {
     const focused = this.focusedRow()?.key;
-    const scroll = this.container.scrollTop;
     this.groups = groups;
     this.options = options;
     this.rows = [];
@@ -91,7 +93,6 @@ export class ResultList {
       setTooltip(title, t("results.late.tip"));
       for (const group of groups.late) this.drawGroup(this.container, group, "late");
     }
-    this.container.scrollTop = scroll;
     const again = this.rows.find((row) => row.key === focused);
     if (again !== undefined) again.el.focus({ preventScroll: true });
     this.setTabStop(again ?? this.rows[0]);

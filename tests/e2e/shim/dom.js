@@ -101,15 +101,19 @@ window.activeDocument = document;
 window.activeWindow = window;
 
 const ICONS = window.__lucide;
+const parsedIcons = new Map();
 
 /** As Obsidian's `setIcon`: a Lucide icon by name; an unknown name is an error here. */
 export function setIcon(el, name) {
   el.replaceChildren();
   const markup = name === "right-triangle" ? RIGHT_TRIANGLE : ICONS[name];
   if (markup === undefined) throw new Error(`there is no icon named ${name}`);
-  const svg = new DOMParser().parseFromString(markup, "image/svg+xml").documentElement;
-  svg.setAttribute("class", `svg-icon ${name === "right-triangle" ? "" : "lucide-"}${name}`);
-  el.append(el.ownerDocument.importNode(svg, true));
+  if (!parsedIcons.has(name)) {
+    const svg = new DOMParser().parseFromString(markup, "image/svg+xml").documentElement;
+    svg.setAttribute("class", `svg-icon ${name === "right-triangle" ? "" : "lucide-"}${name}`);
+    parsedIcons.set(name, svg);
+  }
+  el.append(el.ownerDocument.importNode(parsedIcons.get(name), true));
 }
 
 // Obsidian's own arrow of collapsible items.
