@@ -56,7 +56,7 @@ def animate(folder: Path, picture: Path) -> int:
         image = Image.open(folder / name).convert("RGB")
         size = (WIDTH, round(image.height * WIDTH / image.width))
         images.append(image.resize(size, Image.Resampling.LANCZOS))
-    # Without loss it has less than a quarter of the limit more than with: letters stay letters.
+    # Without loss: letters must not become smudges.
     images[0].save(
         picture,
         save_all=True,
