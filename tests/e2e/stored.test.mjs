@@ -331,7 +331,7 @@ describe("the measure", () => {
       "",
     );
     const swapped = await broken(light, () => {
-      const [first, second] = document.querySelectorAll(".search-result");
+      const [first, second] = document.querySelectorAll(".sidelight-passage");
       first.before(second);
     });
     assert.match(swapped, /order|moved/);
