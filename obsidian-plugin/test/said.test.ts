@@ -1,4 +1,4 @@
-import { readFileSync } from "node:fs";
+import { readdirSync, readFileSync } from "node:fs";
 import { afterEach, describe, expect, it } from "vitest";
 import { useLanguage } from "../src/core/i18n";
 import { inReadersWords } from "../src/core/said";
@@ -9,10 +9,10 @@ afterEach(() => {
 
 // Where the service has sentences without a code that reach the sidebar.
 const SOURCES: readonly [file: string, sentence: RegExp][] = [
-  ["query/recall.py", /Degraded\(\w+, f?"([^"]+)"/g],
-  ["query/answer.py", /Degraded\("\w+", f?"([^"]+)"/g],
-  ["query/rerank.py", /Degraded\("\w+", f?"([^"]+)"/g],
-  ["query/pipeline.py", /Degraded\("\w+", f?"([^"]+)"/g],
+  ...readdirSync(python("query"))
+    .filter((name) => name.endsWith(".py"))
+    .map((name) => [`query/${name}`, /Degraded\([\w"]+, f?"([^"]+)"/g] as [string, RegExp])
+    .filter(([file, pattern]) => sentences(file, pattern).length > 0),
   ["indexing/models_in_use.py", /(?:LOADING|self\.following) = "([^"]+)"/g],
   ["indexing/facts.py", /^ {4}"\w+": "([^"]+)",$/gm],
   ["engine.py", /damaged = "([^"]+)"|no_vectors = "([^"]+)"/g],
@@ -20,9 +20,12 @@ const SOURCES: readonly [file: string, sentence: RegExp][] = [
   ["indexing/pipeline.py", /failed_note\(entry, f"([^"]+)"\)/g],
 ];
 
+function python(path: string): URL {
+  return new URL(`../../python/sidelight/${path}`, import.meta.url);
+}
+
 function sentences(file: string, pattern: RegExp): string[] {
-  const url = new URL(`../../python/sidelight/${file}`, import.meta.url);
-  return [...readFileSync(url, "utf8").matchAll(pattern)].map((match) =>
+  return [...readFileSync(python(file), "utf8").matchAll(pattern)].map((match) =>
     (match.slice(1).find((group) => group !== undefined) ?? "").replace(/\{[^{}]*\}/g, "7"),
   );
 }
@@ -41,12 +44,18 @@ describe("inReadersWords", () => {
     });
 
   it("knows what a scan of the vault leaves out", () => {
-    const url = new URL("../../python/sidelight/vault/files.py", import.meta.url);
-    const found = [...readFileSync(url, "utf8").matchAll(/Problem\("[\w-]+", "([^"]+)"\)/g)];
+    const found = [
+      ...readFileSync(python("vault/files.py"), "utf8").matchAll(/Problem\("[\w-]+", "([^"]+)"\)/g),
+    ];
     expect(found.length).toBe(5);
     useLanguage("zh");
     for (const [, sentence = ""] of found)
       expect(inReadersWords(`${sentence} Remove it.`)).toMatch(/\p{Script=Han}/u);
+  });
+
+  it("is asked about all that can be missing from a search", () => {
+    const files = SOURCES.map(([file]) => file).filter((file) => file.startsWith("query/"));
+    expect(files.length).toBeGreaterThanOrEqual(3);
   });
 
   it("keeps the figures and joins several reasons", () => {

@@ -475,6 +475,7 @@ export const en = {
   "said.schema": "the form of the index changed",
   "said.drafts": "the way notes are cut into passages changed",
   "said.terms": "the way words are cut, or your own words, changed",
+  "said.things": "the way names of things are recognised changed",
   "said.model": "the language model changed",
   "said.excluded": "It is excluded.",
   "said.cloud": "Its content lies in the cloud only.",

@@ -21,6 +21,7 @@ const SAID: readonly (readonly [RegExp, Key])[] = [
   [/^the form of the index changed$/, "said.schema"],
   [/^the way notes are cut into passages changed$/, "said.drafts"],
   [/^the way words are cut, or your own words, changed$/, "said.terms"],
+  [/^the way things are recognised changed$/, "said.things"],
   [/^the embedding model changed$/, "said.model"],
   // why a note is not found, or not by meaning
   [/^excluded$/, "said.excluded"],

@@ -424,6 +424,7 @@ export const zh: Dictionary = {
   "said.schema": "索引的格式变了",
   "said.drafts": "切分段落的方式变了",
   "said.terms": "切分词语的方式或自定义词语变了",
+  "said.things": "识别名称的方式变了",
   "said.model": "语言模型换了",
   "said.excluded": "它被排除了。",
   "said.cloud": "它的内容只在云端。",
