@@ -457,12 +457,21 @@ class Engine:
             self._watcher.restart(self.settings)
 
     def rebuild(self) -> None:
-        """Throws the index away and begins anew, in the background if there is one."""
+        """Reads every note anew, in the background if there is one.
+
+        There the rows of each note answer until its new ones are written; vectors stay, as they
+        are kept by what was embedded. What cannot be read any more is thrown away first.
+        """
         if self._worker is not None:
-            self._worker.run_soon(self._clear)
+            self._anew = "a rebuild was asked for"
+            self._worker.run_soon(self._clear_if_damaged)
             self._worker.rescan(forced=True)
         else:
             self.sync(rebuild=True)
+
+    def _clear_if_damaged(self) -> None:
+        if self._tables.lost or self._tables.damage():
+            self._clear()
 
     def pause(self) -> None:
         """Holds indexing back."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -124,6 +125,50 @@ def test_the_old_rows_answer_until_the_new_ones_are_there(
     answers = []
     engine.sync(lambda now: answers.append((found(engine, "拿铁"), found(engine, "狗"))))
     assert set(map(str, answers)) == {str((["b/拿铁.md"], ["狗.md"]))}
+
+
+def test_a_rebuild_of_a_running_engine_reads_everything_and_answers_all_the_time(
+    counted: Counted, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pipeline, "_COMMIT_NOTES", 1)
+    engine = counted.open()
+    said: list[Progress] = []
+    engine.start()
+    wait_until_idle(engine)
+    counted.read, counted.embedded = [], []
+    engine.subscribe(lambda kind, now: said.append(now) if kind == "progress" else None)
+    engine.rebuild()
+    answers = set()
+    end = time.monotonic() + 60
+    while sorted(counted.read) != sorted(NOTES) or engine.state().pending:
+        answers.add((*found(engine, "拿铁"), *found(engine, "狗"), *found(engine, "latte")))
+        assert time.monotonic() < end
+    wait_until_idle(engine)
+    assert answers == {("b/拿铁.md", "狗.md", "b/拿铁.md")}
+    assert counted.embedded == [], "vectors are kept by what was embedded"
+    assert "a rebuild was asked for" in {now.reason for now in said}
+    assert said[-1].reason == ""
+
+
+def test_a_rebuild_begins_with_nothing_where_nothing_can_be_read(counted: Counted) -> None:
+    engine = counted.open()
+    engine.start()
+    wait_until_idle(engine)
+    for file in (counted.data / "index.lance").rglob("*.lance"):
+        if file.is_file():
+            file.write_bytes(b"damaged")
+    engine.rebuild()
+    end = time.monotonic() + 60
+    while engine.state().pending or len(counted.embedded) < 12 or found(engine, "狗") != ["狗.md"]:
+        assert time.monotonic() < end, (engine.status(), engine.problem)
+        time.sleep(0.02)
+
+
+def wait_until_idle(engine: Engine) -> None:
+    end = time.monotonic() + 60
+    while engine.state().pending or engine.status()[1].phase != "idle":
+        assert time.monotonic() < end, engine.status()
+        time.sleep(0.02)
 
 
 def test_a_rereading_that_was_cut_short_begins_again(counted: Counted) -> None:
