@@ -73,9 +73,9 @@ class MetadataIndex:
     def names(self) -> Iterator[tuple[str, str, str, bool]]:
         """Titles and aliases: folded, as written, path of the note, whether it is the title."""
         for path, entry in self._entries.items():
-            for label, field in zip(entry.labels, entry.note.fields, strict=True):
+            for index, field in enumerate(entry.note.fields):
                 if field.kind in ("title", "alias") and entry.note.error is None:
-                    yield label, field.label, path, field.kind == "title"
+                    yield _label_of(entry, index), field.label, path, field.kind == "title"
 
     def search(
         self, text: str, query: LexicalQuery, catalog: Catalog, allowed: set[str] | None, pool: int
