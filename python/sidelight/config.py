@@ -48,7 +48,7 @@ class Settings:
     fusion: str = "evidence"  # "evidence" | "rrf_confident" | "rrf_fixed" | "rrf_plain"
     pool: int = 150  # candidates a channel
     # how likely a passage answers by one sign alone; both fitted, see docs/ranking.md
-    words_worth: float = 0.5  # it holds every term of the query
+    words_worth: float = 0.8  # it holds every term of the query
     titles_worth: float = 0.7  # the name of its note means the same as the query
     # what notes mention together, see docs/graph.md
     graph: bool = False

@@ -241,7 +241,8 @@ def test_quoted_messages_are_those_of_the_program() -> None:
 
 def test_ranking_page_gives_the_constants_of_the_code() -> None:
     page = read("docs/ranking.md")
-    middle = re.search(r"middle\s+= max\(([\d.]+), ([\d.]+) \+ ([\d.]+) b\)", page)
+    middle = re.search(r"middle\s+= ([\d.]+) \+ ([\d.]+) b$", page, re.MULTILINE)
+    across = re.search(r"raised by ([\d.]+) where the two are in different languages", page)
     formula = re.search(
         r"sigmoid\(\(g - middle\) / ([\d.]+)\)\) \* \(1 - ([\d.]+) \* sigmoid\(\(t - ([\d.]+)\) / "
         r"([\d.]+)\)\) \* \(1 - ([\d.]+) \* c²\) \* \(1 - ([\d.]+) \* n²\)",
@@ -249,11 +250,9 @@ def test_ranking_page_gives_the_constants_of_the_code() -> None:
     )
     assert middle is not None
     assert formula is not None
-    assert tuple(map(float, middle.groups())) == (
-        evidence.MIDDLE_LEAST,
-        evidence.MIDDLE_START,
-        evidence.MIDDLE_SHARE,
-    )
+    assert across is not None
+    assert float(across[1]) == evidence.ACROSS
+    assert tuple(map(float, middle.groups())) == (evidence.MIDDLE_START, evidence.MIDDLE_SHARE)
     assert tuple(map(float, formula.groups())) == (
         evidence.COSINE_SCALE,
         Settings().titles_worth,

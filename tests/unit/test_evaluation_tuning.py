@@ -63,7 +63,7 @@ def planted_k(number: int) -> Recollection:
 def planted_words(number: int) -> Recollection:
     """The right note holds every word, the wrong one is nearer in meaning."""
     right, wrong = ("对.md", "错.md") if number % 2 else ("right.md", "wrong.md")
-    numbers = {right: {"coverage": 1.0, "cosine": 0.1}, wrong: {"coverage": 0.2, "cosine": 0.41}}
+    numbers = {right: {"coverage": 1.0, "cosine": 0.1}, wrong: {"coverage": 0.2, "cosine": 0.50}}
     hits = {"bm25": [(right, 1)], "vector": [(wrong, 1)]}
     return Recollection.of(topic(number, right), trace(hits, numbers))
 

@@ -30,7 +30,7 @@ from sidelight.evaluation.report import share, table
 GRID: Mapping[str, tuple[float, ...]] = {
     "rrf_k": (10, 30, 60, 120),
     "pool": (50, 150, 300),
-    "words_worth": (0.3, 0.5, 0.7),
+    "words_worth": (0.5, 0.65, 0.8, 0.9),
     "titles_worth": (0.5, 0.7, 0.9),
 }
 DEEPEST = int(max(GRID["pool"]))

@@ -10,6 +10,8 @@ from __future__ import annotations
 import re
 from collections import Counter
 
+UNKNOWN = "und"  # ISO 639: undetermined
+
 # Letters of one script, with the weight of one in a mixed text: a Han character says about as
 # much as two to three Latin letters.
 _HAN_WEIGHT = 2.5
@@ -107,7 +109,7 @@ def detect(text: str) -> str:
     if not counts and len(text) > _SAMPLE:
         prose, counts = text, _count(text)
     if not counts:
-        return "und"
+        return UNKNOWN
     return _language(prose, counts)
 
 

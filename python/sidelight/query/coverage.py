@@ -35,6 +35,7 @@ def cover(
     candidates: Sequence[Candidate],
     query: LexicalQuery | None,
     vector: np.ndarray | None,
+    language: str,
     allowed: set[str] | None,
     index: Index,
 ) -> list[Candidate]:
@@ -42,7 +43,7 @@ def cover(
 
     Args:
         candidates: by evidence, as recalled.
-        query, vector: what evidence is measured against.
+        query, vector, language: what evidence is measured against.
         allowed: notes that may answer; None for all.
         index: the open vault.
 
@@ -56,7 +57,7 @@ def cover(
     best = sorted(passages, key=lambda path: (-passages[path][0].evidence, path))
     maps = {path: _listed(path, allowed, index) for path in best[:MAPS]}
     for listed in maps.values():
-        _add_missing(listed, passages, query, vector, index)
+        _add_missing(listed, passages, query, vector, language, index)
     own = {path: found[0].evidence for path, found in passages.items()}
     boost = _boosts(maps, own)
     worth = {path: round(1 - (1 - own[path]) * (1 - boost.get(path, 0.0)), 9) for path in passages}
@@ -91,6 +92,7 @@ def _add_missing(
     passages: dict[str, list[Candidate]],
     query: LexicalQuery | None,
     vector: np.ndarray | None,
+    language: str,
     index: Index,
 ) -> None:
     """Weighs the listed notes that no channel recalled, each by its best passage."""
@@ -104,7 +106,7 @@ def _add_missing(
         ]
     if not chunks:
         return
-    measured = measure(chunks, query, vector, index.catalog, index.settings)
+    measured = measure(chunks, query, vector, language, index.catalog, index.settings)
     for chunk, (cosine, title, coverage, value) in zip(chunks, measured.rows(), strict=True):
         found = passages[chunk.path]
         if not found or value > found[0].evidence:

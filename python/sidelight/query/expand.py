@@ -40,6 +40,7 @@ def expand(
     direct: Sequence[Candidate],
     query: LexicalQuery | None,
     vector: NDArray[np.float32] | None,
+    language: str,
     catalog: Catalog,
     resolver: LinkResolver,
     settings: Settings,
@@ -48,7 +49,7 @@ def expand(
 
     Args:
         direct: the direct results in their order; the first 5 distinct notes are seeds.
-        query, vector: what evidence is measured against.
+        query, vector, language: what evidence is measured against.
     """
     shown = {c.chunk.chunk_id for c in direct}
     reached = []
@@ -60,7 +61,7 @@ def expand(
         most = settings.linked_per_hub if hub else settings.linked_per_seed
         reached.append((rank, seed, found, most))
     targets = [t for _, _, found, _ in reached for t in found]
-    weighed = _weighed(targets, query, vector, catalog, settings)
+    weighed = _weighed(targets, query, vector, language, catalog, settings)
     linked: list[Linked] = []
     for rank, seed, found, most in reached:
         new = [t for t in found if t.chunk.chunk_id not in shown]
@@ -150,6 +151,7 @@ def _weighed(
     targets: Sequence[_Target],
     query: LexicalQuery | None,
     vector: NDArray[np.float32] | None,
+    language: str,
     catalog: Catalog,
     settings: Settings,
 ) -> _Weighed:
@@ -159,7 +161,7 @@ def _weighed(
             c for path in {c.path for c in wanted.values()} for c in catalog.by_note.get(path, ())
         ]
     chunks = list({**{c.chunk_id: c for c in rows}, **wanted}.values())
-    measured = measure(chunks, query, vector, catalog, settings)
+    measured = measure(chunks, query, vector, language, catalog, settings)
     candidates: dict[str, Candidate] = {}
     of_note: dict[str, float] = {}
     for chunk, (cosine, title, coverage, value) in zip(chunks, measured.rows(), strict=True):

@@ -29,11 +29,10 @@ from sidelight.query.metadata import EQUAL
 SHIPPED = "shipped"  # the feature by which a calibrated gate starts from the shipped one
 _TOP = 10
 # Where no gate was fitted for a set of channels or a model, the evidence itself is the
-# confidence. Balanced keeps .97 and .98 of the answerable questions of the two real vaults and
-# refuses .60 and .53 of the others; words alone keep .70 and .75 and refuse .5 and .4, as few
-# questions repeat the words of their answer (docs/ranking.md).
+# confidence. What balanced keeps and refuses stands in docs/ranking.md. Words alone need far less
+# to pass: few questions repeat the words of their answer.
 PLAIN_THRESHOLDS = {"lenient": 0.38, "balanced": 0.46, "strict": 0.52}
-_WORDS_THRESHOLDS = {"lenient": 0.03, "balanced": 0.06, "strict": 0.15}
+_WORDS_THRESHOLDS = {"lenient": 0.05, "balanced": 0.09, "strict": 0.24}
 
 
 @dataclass(frozen=True, slots=True)

@@ -136,7 +136,8 @@ def _answer(
     with stopwatch.stage("fuse"):
         weights = weights_by(settings.fusion, recalled.hits, asked.weights(recalled.hits))
         fused = asked.admitted(fuse(recalled.hits, weights, settings.rrf_k), index)
-        ordered = weigh(fused, asked.lexical, asked.vector, index.catalog, settings)
+        query = (asked.lexical, asked.vector, asked.language)
+        ordered = weigh(fused, *query, index.catalog, settings)
     _go_on(cancelled)
     with stopwatch.stage("rerank"):
         reranked = _reranked(index, asked, order_by(settings.fusion, ordered))
@@ -144,7 +145,7 @@ def _answer(
     with stopwatch.stage("cite"):
         shown = reranked.candidates
         if asked.mode is Mode.COVERAGE:
-            shown = cover(shown, asked.lexical, asked.vector, asked.allowed, index)
+            shown = cover(shown, *query, asked.allowed, index)
         diverse = diversify(
             shown,
             asked.per_note(settings),
@@ -160,7 +161,7 @@ def _answer(
     _go_on(cancelled)
     with stopwatch.stage("expand"):
         seeds = [passage.candidate for passage in direct.shown]
-        linked = expand(seeds, asked.lexical, asked.vector, index.catalog, index.resolver, settings)
+        linked = expand(seeds, *query, index.catalog, index.resolver, settings)
     with stopwatch.stage("cite"):
         cited = answer.cite_linked(index, direct, linked)
     degraded = recalled.degraded + reranked.degraded
