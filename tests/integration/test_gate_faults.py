@@ -12,6 +12,7 @@ import pytest
 
 from sidelight.config import Settings
 from sidelight.engine import Engine
+from sidelight.query.evidence import ACROSS
 from sidelight.types import Mode, Origin, SearchRequest, SearchResult
 
 NOTES = {
@@ -96,6 +97,36 @@ def test_127_a_control_question_is_answered(engine: Engine, query: str, path: st
     result = ask(engine, query)
     assert result.ok, result.reasons
     assert result.results[0].path == path
+
+
+@pytest.mark.parametrize(
+    ("query", "path"),
+    [
+        ("报税的截止日期是哪一天", "Tax.md"),
+        ("怎样更容易睡着", "Sleep.md"),
+        ("how long before a blood test must I not eat", "体检.md"),
+        ("how many days before moving out must the landlord be told", "租房.md"),
+    ],
+)
+def test_a_question_in_the_other_language_is_answered(
+    engine: Engine, query: str, path: str
+) -> None:
+    result = ask(engine, query)
+    assert result.ok, (result.confidence, [r.path for r in result.near_misses])
+    assert result.results[0].path == path
+
+
+@pytest.mark.parametrize("query", ["when is the tax declaration due", "报税的截止日期是哪一天"])
+def test_a_cosine_counts_more_across_languages_alone(engine: Engine, query: str) -> None:
+    trace = ask(engine, query).trace
+    assert trace is not None
+    measured = {hit["chunk_id"]: hit["score"] for hit in trace["channels"]["vector"]}
+    asked_in_chinese = not query.isascii()
+    for one in trace["candidates"]:
+        note_in_chinese = not one["path"].isascii()
+        if note_in_chinese or "Codes" not in one["path"]:  # a bare code has no language
+            raised = ACROSS if note_in_chinese != asked_in_chinese else 0.0
+            assert one["cosine"] == pytest.approx(measured[one["chunk_id"]] + raised)
 
 
 @pytest.mark.parametrize("mode", [Mode.HYBRID, Mode.SEMANTIC, Mode.LEXICAL])
