@@ -15,9 +15,9 @@ const SOURCES: readonly [file: string, sentence: RegExp][] = [
     .filter(([file, pattern]) => sentences(file, pattern).length > 0),
   ["indexing/models_in_use.py", /(?:LOADING|self\.following) = "([^"]+)"/g],
   ["indexing/facts.py", /^ {4}"\w+": "([^"]+)",$/gm],
-  ["engine.py", /damaged = "([^"]+)"|no_vectors = "([^"]+)"/g],
+  ["engine.py", /(?:damaged|_anew) = "([^"]+)"|no_vectors = "([^"]+)"/g],
   ["indexing/coverage.py", /reason = "([^"]+)"|error=f"([^"]+)"|None, "([^"]+)", \(\)/g],
-  ["indexing/pipeline.py", /failed_note\(entry, f"([^"]+)"\)/g],
+  ["indexing/pipeline.py", /_failed\(entry, f"([^"]+)"\)/g],
 ];
 
 function python(path: string): URL {

@@ -477,6 +477,7 @@ export const en = {
   "said.terms": "the way words are cut, or your own words, changed",
   "said.things": "the way names of things are recognised changed",
   "said.model": "the language model changed",
+  "said.rebuild": "a rebuild was asked for",
   "said.excluded": "It is excluded.",
   "said.cloud": "Its content lies in the cloud only.",
   "said.large": "It is larger than {first} MB (setting max_note_bytes).",

@@ -23,6 +23,7 @@ const SAID: readonly (readonly [RegExp, Key])[] = [
   [/^the way words are cut, or your own words, changed$/, "said.terms"],
   [/^the way things are recognised changed$/, "said.things"],
   [/^the embedding model changed$/, "said.model"],
+  [/^a rebuild was asked for$/, "said.rebuild"],
   // why a note is not found, or not by meaning
   [/^excluded$/, "said.excluded"],
   [/^its content lies in the cloud only$/, "said.cloud"],

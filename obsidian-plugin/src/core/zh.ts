@@ -426,6 +426,7 @@ export const zh: Dictionary = {
   "said.terms": "切分词语的方式或自定义词语变了",
   "said.things": "识别名称的方式变了",
   "said.model": "语言模型换了",
+  "said.rebuild": "要求了重建",
   "said.excluded": "它被排除了。",
   "said.cloud": "它的内容只在云端。",
   "said.large": "它超过 {first} MB（设置项 max_note_bytes）。",
