@@ -36,6 +36,7 @@ from sidelight.store.catalog import Catalog
 from sidelight.store.folder import lock_for_writing, throw_away
 from sidelight.store.renames import Renames
 from sidelight.store.tables import Tables
+from sidelight.store.upkeep import give_back_memory
 from sidelight.types import (
     Citation,
     IndexState,
@@ -182,6 +183,7 @@ class Engine:
     def load_models(self) -> None:
         """Loads the models and the vectors; without them words still answer. Takes 2 to 4 s."""
         self._models.load(self.settings)
+        give_back_memory()
         self._models_changed()
         if self._worker is not None:
             self._worker.wake()

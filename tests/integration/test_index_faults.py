@@ -302,18 +302,32 @@ def test_112_an_excluded_folder_is_gone_at_once(kept: Kept) -> None:
 
 
 def test_a_checkout_of_many_files_ends_in_a_fresh_index(kept: Kept) -> None:
-    for n in range(400):
+    check_checkout(kept, 400)
+
+
+@pytest.mark.soak
+def test_a_checkout_of_5000_files_ends_in_a_fresh_index(kept: Kept) -> None:
+    check_checkout(kept, 5_000)
+
+
+def check_checkout(kept: Kept, files: int) -> None:
+    """As git does: some files rewritten, some gone, some new, all at once and watched."""
+    for n in range(files):
         kept.put(f"{n % 7}/笔记 {n}.md", f"# {n}\n\nmarzipan 拿铁 {n}\n")
     engine = kept.watched()
-    for n in range(400):  # as git does: some rewritten, some gone, some new
+    gone = 0
+    for n in range(files):
         if n % 3 == 0:
             (kept.vault / f"{n % 7}/笔记 {n}.md").unlink()
+            gone += 1
         elif n % 3 == 1:
             kept.put(f"{n % 7}/笔记 {n}.md", f"# {n}\n\n袋狼 thylacine {n}\n")
         else:
             kept.put(f"new/{n}.md", f"守拙 {n}\n")
-    wait_for(lambda: engine.state().notes == 399 and engine.state().pending == 0)
-    wait_for(lambda: engine.note_status("new/398.md").indexed)
+    left = files - gone + len(range(2, files, 3))
+    last = range(2, files, 3)[-1]
+    wait_for(lambda: engine.state().notes == left and engine.state().pending == 0)
+    wait_for(lambda: engine.note_status(f"new/{last}.md").indexed)
     kept.check_equals_fresh()
 
 
@@ -583,3 +597,34 @@ def test_107_a_placeholder_that_changes_is_not_read(
     kept.put("云.md", "袋狼 here\n")
     wait_for(lambda: found(engine, "袋狼") == ["云.md"])
     assert engine.failed_notes() == []
+
+
+@pytest.mark.parametrize("mode", list(Mode))
+@pytest.mark.parametrize("text", ["marzipan", "拿铁", '"袋狼" -拿铁', "path:nowhere/ thylacine"])
+def test_53_a_query_that_no_channel_answers_is_no_error(kept: Kept, mode: Mode, text: str) -> None:
+    engine = kept.synced()
+    assert engine.search(SearchRequest(text, mode=mode)).results == ()
+    kept.put("a.md", "compost 堆肥\n")
+    engine.sync(lexical_only=True)
+    assert engine.search(SearchRequest(text, mode=mode)).results == ()
+
+
+def test_160_a_large_vault_is_written_in_batches(
+    kept: Kept, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sidelight.indexing.pipeline._COMMIT_NOTES", 5)
+    monkeypatch.setattr("sidelight.indexing.pipeline._COMMIT_BYTES", 4_000)
+    for n in range(23):
+        kept.put(f"笔记 {n}.md", "短 short\n" if n < 12 else "袋狼 thylacine\n" * 100)
+    batches: list[list[int]] = []
+    real = Tables.replace
+
+    def counted(tables: Tables, drafts: Any, *rest: Any) -> None:
+        batches.append([len(draft.snapshot) for draft in drafts])
+        real(tables, drafts, *rest)
+
+    monkeypatch.setattr(Tables, "replace", counted)
+    engine = kept.synced()
+    assert sum(map(len, batches)) == engine.state().notes == 23
+    assert max(map(len, batches)) == 5
+    assert all(sum(sizes[:-1]) < 4_000 for sizes in batches), "at most one note above the limit"

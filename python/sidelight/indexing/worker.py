@@ -13,6 +13,7 @@ from collections.abc import Callable
 
 from sidelight.errors import IndexUnavailableError, VaultError
 from sidelight.indexing.pipeline import Changes, Indexer
+from sidelight.store.upkeep import give_back_memory
 from sidelight.types import Progress
 
 log = logging.getLogger(__name__)
@@ -236,6 +237,8 @@ class Worker:
         self._indexer.queue.settle()
         tidying = self._indexer.tidying
         tidying.run(self._tell)
+        if self._reported[1] != "idle":
+            give_back_memory()
         self._tell(Progress("idle", 1, 1))
         wait_s = tidying.wait_s()
         if self._polling:

@@ -6,11 +6,16 @@ reader may still use what the first one replaced: compaction first, deletion onc
 
 from __future__ import annotations
 
+import contextlib
+import ctypes
 import datetime
 import logging
+import sys
 import time
 from collections.abc import Callable, Sequence
 from typing import Any
+
+import pyarrow as pa
 
 from sidelight.store.catalog import Catalog
 from sidelight.store.statements import parts, retry
@@ -70,6 +75,18 @@ def drop_unused(vectors: Any, catalog: Catalog) -> set[str]:
     for part in parts(sorted(unused)):
         retry(lambda where=f"embed_hash IN ({part})": vectors.delete(where))  # type: ignore[misc]
     return unused
+
+
+def give_back_memory() -> None:
+    """Returns what loading and writing took and freed to the system; some milliseconds.
+
+    Arrow's pool and glibc's keep it for later use: 100 MB and more after a start. Other systems'
+    allocators give it back by themselves.
+    """
+    pa.default_memory_pool().release_unused()
+    if sys.platform == "linux":
+        with contextlib.suppress(OSError, AttributeError):  # musl has no such function
+            ctypes.CDLL(None).malloc_trim(0)
 
 
 def _each(activity: str, tables: Sequence[Any], step: Callable[[Any], object]) -> None:
