@@ -160,6 +160,7 @@ const STATES = {
   },
   related: {
     part: RELATED,
+    data: { showChannels: false }, // places among all passages, which any ranking may change
     go: async (page) => {
       await openNote(page, "Control/Closed loop.md");
       await runCommand(page, "related");
@@ -233,7 +234,8 @@ function read(text) {
 }
 
 async function onState(state, look, work) {
-  const sidebar = await openSidebar(browser, pages, world, { ...look, data: { limit: 3 } });
+  const data = { limit: 3, ...STATES[state].data };
+  const sidebar = await openSidebar(browser, pages, world, { ...look, data });
   const { page, problems } = sidebar;
   try {
     if (STATES[state].needs !== "nobody") await ready(page);
