@@ -15,7 +15,7 @@ import importlib
 import json
 import sys
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
@@ -30,6 +30,12 @@ class Timing:
     value: float
     unit: str = "ms"
     bound: float | None = None
+    at: str = ""  # size of what was measured, where there are several
+
+    @property
+    def full_name(self) -> str:
+        """Tells it from every other figure."""
+        return f"{self.name}, {self.at}" if self.at else self.name
 
     @property
     def kept(self) -> bool:
@@ -44,7 +50,7 @@ def sections() -> list[str]:
 def run(names: list[str]) -> Iterator[Timing]:
     for name in names:
         for timing in importlib.import_module(f"bench_{name}").measure():
-            yield Timing(f"{name}: {timing.name}", timing.value, timing.unit, timing.bound)
+            yield replace(timing, name=f"{name}: {timing.name}")
 
 
 def main() -> int:
@@ -61,7 +67,9 @@ def main() -> int:
         if not options.json:
             bound = "" if timing.bound is None else f"  at most {timing.bound:g}"
             mark = "" if timing.kept else "  MISSED"
-            print(f"{timing.name:72} {timing.value:10.2f} {timing.unit}{bound}{mark}", flush=True)
+            print(
+                f"{timing.full_name:72} {timing.value:10.2f} {timing.unit}{bound}{mark}", flush=True
+            )
     if options.json:
         print(json.dumps([asdict(timing) for timing in timings], ensure_ascii=False, indent=2))
     return 0 if all(timing.kept for timing in timings) else 1

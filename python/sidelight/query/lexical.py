@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from sidelight.language.terms import QueryTerm
 from sidelight.store.catalog import Catalog
+from sidelight.store.postings import Postings
 from sidelight.store.rows import ChunkRow
 
 
@@ -60,6 +61,7 @@ class LexicalQuery:
         self.terms = tuple(self._weighted(term, catalog, named) for term in terms)
         self._wholes = tuple(w for term in self.terms if (w := self._whole(term, catalog)))
         scored = (*self.terms, *self._wholes)
+        self._scored_terms = scored
         self.total_mass = sum(term.mass for term in scored)
         self._masses = np.array([term.mass for term in scored])
         self._columns = _columns(scored, len(catalog.vocabulary))
@@ -117,6 +119,11 @@ class LexicalQuery:
             rows = np.searchsorted(ends, held, side="right")
             np.add.at(table, (rows, column[codes[held]]), counts[held])
         return table
+
+    def best(self, postings: Postings, count: int, only: set[str] | None) -> list[ChunkRow]:
+        """The passages of highest BM25, in no order; see `Postings.best`."""
+        terms = [(term.codes, term.mass) for term in self._scored_terms if term.codes]
+        return postings.best(terms, count, self._k1, self._b, self._average, only)
 
     def scores(self, chunks: Sequence[ChunkRow]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """BM25 (0 and up) and coverage (0..1) of each chunk.

@@ -70,6 +70,10 @@ def recall_bm25(
     query: LexicalQuery, catalog: Catalog, tables: Tables, allowed: set[str] | None, pool: int
 ) -> list[Hit]:
     """Passages that hold terms of the query, by exact BM25."""
+    with catalog.lock:
+        if not catalog.postings.too_many:
+            chunks = query.best(catalog.postings, pool, allowed)
+            return _ranked(chunks, query.scores(chunks)[0], pool)
     known = sorted(query.known(), key=lambda term: -term.mass)[:_MOST_TERMS]
     groups: dict[float, list[str]] = {}
     for term in known:

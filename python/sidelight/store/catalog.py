@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sidelight.store.graph import EntityGraph
+from sidelight.store.postings import Postings
 from sidelight.store.prefixes import PrefixIndex
 from sidelight.store.rows import ChunkRow, NoteRow, name_hash
 from sidelight.store.vectors import VectorMatrix
@@ -107,6 +108,7 @@ class Catalog:
         self.names: dict[str, str] = {}  # path -> hash of the note's name
         self.vocabulary = Vocabulary()
         self.graph = EntityGraph()  # what passages mention together
+        self.postings = Postings()
         self.vectors = VectorMatrix(dimension)  # what answers
         self.next_vectors: VectorMatrix | None = None  # of another model, until it is complete
         self.unembeddable: dict[str, str] = {}  # embed hash -> why the model cannot take the text
@@ -148,7 +150,13 @@ class Catalog:
         searchable = [chunk for chunk in chunks if chunk.searchable]
         for chunk in searchable:
             self.by_embedding.setdefault(chunk.embed_hash, set()).add(chunk.chunk_id)
+            self.postings.add(chunk)
         return searchable
+
+    def settle(self) -> None:
+        """Sorts what came in, so that the next query need not; call it after many changes."""
+        with self.lock:
+            self.postings.settle()
 
     def remove(self, path: str) -> None:
         """Forgets a note; unknown paths are no error."""
@@ -254,6 +262,7 @@ class Catalog:
             if note is not None:
                 self.graph.remove(chunk.chunk_id, _entities(note, chunk))
             if chunk.searchable:
+                self.postings.remove(chunk)
                 self._count(chunk, -1)
                 ids = self.by_embedding[chunk.embed_hash]
                 ids.discard(chunk.chunk_id)

@@ -127,6 +127,7 @@ class Tables:
             else:
                 whole.append((note, rows))
         catalog.fill(whole)
+        catalog.settle()
         return sorted(torn)
 
     def discard(self, paths: Sequence[str]) -> None:
@@ -248,6 +249,7 @@ class Tables:
         log.debug("done merging")
         for draft in drafts:
             catalog.replace(draft.row, [from_draft(c, catalog) for c in draft.chunks])
+        catalog.settle()
 
     def _write_chunks(self, chunks: pa.Table, paths: Sequence[str]) -> None:
         """One commit a statement; a note's old rows go in the commit that brings its new."""

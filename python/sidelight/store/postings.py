@@ -1,0 +1,177 @@
+"""Which passages hold a term, how often? An inverted index in memory, scored exactly.
+
+LanceDB's full-text index takes some milliseconds to be asked at all and ranks by how much of a
+table is indexed at the moment; this answers in well under one and by exact statistics. Rows are
+sorted into segments, which are never changed: new passages wait in a short tail that is searched
+through, removed ones are masked. Knows no table; the catalog adds and removes passages.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sidelight.store.rows import ChunkRow
+
+# A tail of this many passages is looked through in about a millisecond.
+TAIL = 2_000
+# So many segments of about one size become one: each passage is sorted two or three times.
+_FAN = 8
+# Five bytes each. Above, the index on disk recalls: some 400,000 passages, 400 MB.
+MOST_POSTINGS = 80_000_000
+
+Codes = Sequence[int]
+
+
+@dataclass(frozen=True, slots=True)
+class _Segment:
+    """Passages of some rows, by term: those of code `c` lie at `starts[c]:starts[c + 1]`."""
+
+    starts: NDArray[np.int64]
+    rows: NDArray[np.int32]
+    counts: NDArray[np.uint8]
+
+    def holders(self, code: int) -> tuple[NDArray[np.int32], NDArray[np.uint8]]:
+        if code + 1 >= len(self.starts):
+            return self.rows[:0], self.counts[:0]
+        where = slice(self.starts[code], self.starts[code + 1])
+        return self.rows[where], self.counts[where]
+
+    def by_posting(self) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.uint8]]:
+        codes = np.repeat(np.arange(len(self.starts) - 1, dtype=np.int32), np.diff(self.starts))
+        return codes, self.rows, self.counts
+
+
+class Postings:
+    """The searchable passages of one vault. Not thread-safe: the catalog's lock guards it."""
+
+    def __init__(self) -> None:
+        self._chunks: list[ChunkRow | None] = []  # by row; None once removed
+        self._row: dict[ChunkRow, int] = {}
+        self._lengths: NDArray[np.float64] = np.zeros(1024)
+        self._segments: list[_Segment] = []
+        self._sorted = 0  # rows below are in segments, the others are the tail
+        self._tail: _Segment | None = None
+        self.size = 0  # of all live passages' distinct terms
+
+    @property
+    def too_many(self) -> bool:
+        """Whether they would take more memory than is well: ask the tables instead."""
+        return self.size > MOST_POSTINGS
+
+    def add(self, chunk: ChunkRow) -> None:
+        """Takes in a passage."""
+        row = len(self._chunks)
+        if row == len(self._lengths):
+            self._lengths = np.concatenate([self._lengths, np.zeros(row)])
+        self._row[chunk] = row
+        self._chunks.append(chunk)
+        self._lengths[row] = chunk.length
+        self._tail = None
+        self.size += len(chunk.codes)
+
+    def remove(self, chunk: ChunkRow) -> None:
+        """Forgets a passage."""
+        self._chunks[self._row.pop(chunk)] = None
+        self.size -= len(chunk.codes)
+
+    def settle(self) -> None:
+        """Sorts a long tail in, so that no query has to; costs nothing while it is short."""
+        if len(self._chunks) - self._sorted < TAIL or self.too_many:
+            return
+        if len(self._row) * 2 < len(self._chunks):
+            self._begin_anew()
+        self._segments.append(self._of_rows(self._sorted, len(self._chunks)))
+        self._sorted, self._tail = len(self._chunks), None
+        while (same := self._of_one_size()) >= _FAN:
+            last = [segment.by_posting() for segment in self._segments[-same:]]
+            codes, rows, counts = (np.concatenate(parts) for parts in zip(*last, strict=True))
+            self._segments[-same:] = [_segment(codes, rows, counts)]
+
+    def best(
+        self,
+        terms: Sequence[tuple[Codes, float]],
+        count: int,
+        k1: float,
+        b: float,
+        average: float,
+        only: Container[str] | None,
+    ) -> list[ChunkRow]:
+        """The `count` passages of highest BM25, and any that could share the last one's place.
+
+        Args:
+            terms: codes that count as one term, and what it is worth.
+            count: how many.
+            k1, b, average: of the formula (`query/lexical.py` computes the final scores).
+            only: paths of the notes that may answer; None for all.
+
+        Returns:
+            In no order, each with a score above 0.
+        """
+        size = len(self._chunks)
+        norm = k1 * (1 - b + b * self._lengths[:size] / average)
+        scores = np.zeros(size)
+        for codes, mass in terms:
+            rows, tf = self._holders(codes)
+            scores[rows] += mass * tf * (k1 + 1) / (tf + norm[rows])
+        found = np.flatnonzero(scores)
+        if only is not None:
+            kept = (self._chunks[row] for row in found)
+            found = found[np.fromiter((c is not None and c.path in only for c in kept), bool)]
+        elif len(self._row) < size:
+            found = found[[self._chunks[row] is not None for row in found]]
+        if len(found) > count:
+            held = scores[found]
+            # A hair below the last: these sums are rounded in another order than the final ones.
+            found = found[held >= np.partition(held, -count)[-count] - 1e-6]
+        return [chunk for row in found.tolist() if (chunk := self._chunks[row]) is not None]
+
+    def _holders(self, codes: Codes) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+        """Rows that hold any of the codes, each once, and how often they hold them."""
+        if self._tail is None:
+            self._tail = self._of_rows(self._sorted, len(self._chunks))
+        parts = [s.holders(code) for code in codes for s in (*self._segments, self._tail)]
+        rows = np.concatenate([rows for rows, _ in parts]) if parts else np.zeros(0, np.int32)
+        counts = np.concatenate([counts for _, counts in parts]) if parts else np.zeros(0)
+        if len(codes) < 2:
+            return rows.astype(np.int64), counts.astype(np.float64)
+        held = np.bincount(rows, counts, len(self._chunks)).astype(np.float64)
+        several = np.flatnonzero(held)
+        return several, held[several]
+
+    def _of_rows(self, first: int, end: int) -> _Segment:
+        rows = [row for row in range(first, end) if self._chunks[row] is not None]
+        chunks = [chunk for row in rows if (chunk := self._chunks[row]) is not None]
+        if not chunks:
+            return _segment(np.zeros(0, np.int32), np.zeros(0, np.int32), np.zeros(0, np.uint8))
+        codes = np.concatenate([chunk.codes for chunk in chunks])
+        counts = np.concatenate([chunk.counts for chunk in chunks])
+        held = np.repeat(np.array(rows, np.int32), [len(chunk.codes) for chunk in chunks])
+        # Above 255 BM25 no longer tells one count from the next.
+        return _segment(codes, held, np.minimum(counts, 255).astype(np.uint8))
+
+    def _of_one_size(self) -> int:
+        """How many of the last segments are at most `_FAN` times as large as the last."""
+        sizes = [len(segment.rows) for segment in reversed(self._segments)]
+        return next((i for i, s in enumerate(sizes) if s > _FAN * sizes[0]), len(sizes))
+
+    def _begin_anew(self) -> None:
+        """Numbers the live passages from 0; all are tail then."""
+        live = [chunk for chunk in self._chunks if chunk is not None]
+        self._chunks, self._row, self._segments = [], {}, []
+        self._sorted, self._tail, self.size = 0, None, 0
+        for chunk in live:
+            self.add(chunk)
+
+
+def _segment(
+    codes: NDArray[np.int32], rows: NDArray[np.int32], counts: NDArray[np.uint8]
+) -> _Segment:
+    """Sorts postings by term: two stable passes of 16 bits, which numpy does by radix."""
+    order = np.argsort((codes & 0xFFFF).astype(np.uint16), kind="stable")
+    order = order[np.argsort((codes >> 16).astype(np.uint16)[order], kind="stable")]
+    starts = np.concatenate([[0], np.cumsum(np.bincount(codes))]).astype(np.int64)
+    return _Segment(starts, rows[order], counts[order])
