@@ -31,7 +31,7 @@ def find_terms(text: str, terms: Sequence[QueryTerm]) -> list[Occurrence]:
     """Every place of `terms` in `text`, by start; overlapping ones too."""
     folded = fold(text)
     words, others = _by_script(tuple(terms))
-    found = list(_alphabetic(folded, words))
+    found = _alphabetic(folded, words) if words.terms else []
     for term in others:
         if term.kind is TermKind.USER:
             places = find_spellings(term.source, text, whole_words=True)
@@ -44,13 +44,44 @@ def find_terms(text: str, terms: Sequence[QueryTerm]) -> list[Occurrence]:
     return found
 
 
-@lru_cache(maxsize=64)  # the passages of an answer are looked through for the same terms
-def _by_script(
-    terms: tuple[QueryTerm, ...],
-) -> tuple[dict[str, QueryTerm], tuple[QueryTerm, ...]]:
-    """The terms that are (parts of) identifiers, by name, and the others."""
+class _Words:
+    """Terms that are (parts of) identifiers.
+
+    Attributes:
+        terms: by name.
+        held: which of them an identifier that was looked at holds, with their places in it.
+    """
+
+    def __init__(self, terms: dict[str, QueryTerm]) -> None:
+        self.terms = terms
+        self._prefixes = tuple(word for word, term in terms.items() if term.prefix)
+        self.held: dict[str, tuple[Occurrence, ...]] = {}
+
+    def look(self, identifier: str) -> tuple[Occurrence, ...]:
+        """Adds an identifier to `held`; what it holds."""
+        held = self.held[identifier] = tuple(self._look(identifier))
+        return held
+
+    def _look(self, identifier: str) -> Iterator[Occurrence]:
+        terms = identifier_terms(identifier)
+        if self.terms.keys().isdisjoint(terms) and not _any_starts(terms, self._prefixes):
+            return
+        for piece in split_identifier(identifier):
+            term = self._wanted(piece.term)
+            if term is not None:
+                yield Occurrence(piece.start, piece.end, term)
+
+    def _wanted(self, word: str) -> QueryTerm | None:
+        if word in self.terms or not word.startswith(self._prefixes):
+            return self.terms.get(word)
+        return self.terms[next(p for p in self._prefixes if word.startswith(p))]
+
+
+@lru_cache(maxsize=8)  # the passages of an answer are looked through for the same terms
+def _by_script(terms: tuple[QueryTerm, ...]) -> tuple[_Words, tuple[QueryTerm, ...]]:
+    """The terms that are (parts of) identifiers, and the others."""
     words = {term.term: term for term in terms if _is_alphabetic(term)}
-    return words, tuple(term for term in terms if not _is_alphabetic(term))
+    return _Words(words), tuple(term for term in terms if not _is_alphabetic(term))
 
 
 def _is_alphabetic(term: QueryTerm) -> bool:
@@ -60,27 +91,19 @@ def _is_alphabetic(term: QueryTerm) -> bool:
     return ALPHABETIC_END.match(term.term) is not None or term.term[0] in "._¥$€£"
 
 
-def _alphabetic(folded: Folded, words: dict[str, QueryTerm]) -> Iterator[Occurrence]:
-    prefixes = tuple(word for word, term in words.items() if term.prefix)
-
-    def wanted(word: str) -> QueryTerm | None:
-        if word in words or not word.startswith(prefixes):
-            return words.get(word)
-        return words[next(prefix for prefix in prefixes if word.startswith(prefix))]
-
-    for match in IDENTIFIER.finditer(folded.text) if words else ():
-        at = match.start()
-        terms = identifier_terms(match.group())
-        if words.keys().isdisjoint(terms) and not _any_starts(terms, prefixes):
-            continue
-        for piece in split_identifier(match.group()):
-            term = wanted(piece.term)
-            if term is not None:
-                yield Occurrence(*folded.span(at + piece.start, at + piece.end), term)
-    if any(word[-1].isdigit() for word in words):
+def _alphabetic(folded: Folded, words: _Words) -> list[Occurrence]:
+    found = []
+    for match in IDENTIFIER.finditer(folded.text):
+        identifier = match.group()
+        held = words.held.get(identifier)  # written out: fifty identifiers a passage
+        for start, end, term in words.look(identifier) if held is None else held:
+            at = match.start()
+            found.append(Occurrence(*folded.span(at + start, at + end), term))
+    if any(word[-1].isdigit() for word in words.terms):
         for word, start, end in canonical_terms(folded.text):
-            if word in words:
-                yield Occurrence(*folded.span(start, end), words[word])
+            if word in words.terms:
+                found.append(Occurrence(*folded.span(start, end), words.terms[word]))
+    return found
 
 
 def _any_starts(terms: Sequence[str], prefixes: tuple[str, ...]) -> bool:

@@ -25,19 +25,16 @@ def fuse(
         weights: channel name to chunk id to weight in 0..1; missing ones are 1.
         k: the constant of the formula.
     """
-    chunks: dict[str, ChunkRow] = {}
-    hits: dict[str, dict[str, ChannelHit]] = {}
-    parts: dict[str, dict[str, float]] = {}
+    found: dict[str, tuple[ChunkRow, dict[str, ChannelHit], dict[str, float]]] = {}
     for channel, ranked in lists.items():
-        for rank, hit in enumerate(ranked, start=1):
-            name = hit.chunk.chunk_id
-            chunks[name] = hit.chunk
-            hits.setdefault(name, {})[channel] = ChannelHit(rank, hit.score, hit.matched)
-            weight = weights.get(channel, {}).get(name, 1.0)
-            parts.setdefault(name, {})[channel] = weight / (k + rank)
+        weight_of = weights.get(channel, {})
+        for rank, (chunk, score, matched) in enumerate(ranked, start=1):
+            name = chunk.chunk_id
+            _, hits, parts = found.get(name) or found.setdefault(name, (chunk, {}, {}))
+            hits[channel] = ChannelHit(rank, score, matched)
+            parts[channel] = weight_of.get(name, 1.0) / (k + rank)
     fused = [
-        Candidate(chunks[n], hits[n], contributions=parts[n], rrf_score=sum(parts[n].values()))
-        for n in chunks
+        Candidate(chunk, hits, parts, sum(parts.values())) for chunk, hits, parts in found.values()
     ]
     fused.sort(key=lambda c: (-c.rrf_score, c.chunk.order))
     return fused

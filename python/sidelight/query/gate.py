@@ -61,8 +61,8 @@ def features(ordered: Sequence[Candidate], query: LexicalQuery | None) -> dict[s
     """
     top = sorted(ordered, key=lambda c: -c.grounded)[:_TOP]
     cosines = sorted((c.cosine for c in ordered if not math.isnan(c.cosine)), reverse=True)
-    lexical = {c.chunk.path for c in ordered if _rank(c, "bm25") <= _TOP}
-    semantic = {c.chunk.path for c in ordered if _rank(c, "vector") <= _TOP}
+    lexical = _leading(ordered, "bm25")
+    semantic = _leading(ordered, "vector")
     best = top[0] if top else None
     total = query.total_mass if query is not None else 0.0
     unknown = sum(term.mass for term in query.unknown()) if query is not None else 0.0
@@ -158,9 +158,10 @@ def _parsed(text: str) -> dict[str, Any]:
     return content if isinstance(content, dict) and content.get("format") == 1 else {}
 
 
-def _rank(candidate: Candidate, channel: str) -> float:
-    hit = candidate.hits.get(channel)
-    return hit.rank if hit else math.inf
+def _leading(ordered: Sequence[Candidate], channel: str) -> set[str]:
+    """The notes that a channel has among its first."""
+    hits = ((c.chunk.path, c.hits.get(channel)) for c in ordered)
+    return {path for path, hit in hits if hit is not None and hit.rank <= _TOP}
 
 
 def _mean(values: Sequence[float]) -> float:

@@ -47,8 +47,11 @@ class VectorMatrix:
         self._slot: dict[str, int] = {}
         self._hashes: list[str] = []
         self.names: VectorMatrix | None = None
-        self._chance: tuple[NDArray[np.float32] | None, float] = (None, 0.0)  # the last
-        self._used: NDArray[np.bool_] | None = None  # rows that count; None for all
+        # The last query with its cosines to the rows that count, and what they say of chance.
+        self._scored: tuple[NDArray[np.float32], Matrix] | None = None
+        self._chance: tuple[NDArray[np.float32], float] | None = None
+        self._unused = np.zeros(0, np.intp)  # rows that do not count
+        self._looked_at: int | None = None  # nor do rows from here on; None for no such row
         self._used_when = (-1, -1)
 
     def __len__(self) -> int:
@@ -75,7 +78,7 @@ class VectorMatrix:
                 self._hashes.append(hashes[i])
             else:  # twice in one call: keep rows and names aligned
                 self._hashes.append("")
-        self._chance = (None, 0.0)
+        self._scored = self._chance = None
 
     def forget(self, hashes: set[str]) -> None:
         """Drops the vectors of these texts; the others keep their order."""
@@ -83,7 +86,8 @@ class VectorMatrix:
         self._rows = self._rows[kept]
         self._hashes = [self._hashes[i] for i in kept]
         self._slot = {h: i for i, h in enumerate(self._hashes)}
-        self._used, self._used_when, self._chance = None, (-1, -1), (None, 0.0)
+        self._unused, self._looked_at, self._used_when = self._unused[:0], None, (-1, -1)
+        self._scored = self._chance = None
         if self.names is not None:
             self.names.forget(hashes)
 
@@ -92,12 +96,11 @@ class VectorMatrix:
 
         In float64 and row by row, so that a score depends on nothing but the two vectors.
         """
-        slots = [self._slot.get(h, -1) for h in hashes]
+        slots = np.array([self._slot.get(h, -1) for h in hashes], np.intp)
+        known = slots >= 0
         found = np.full(len(slots), np.nan)
-        known = [i for i, s in enumerate(slots) if s >= 0]
-        if known:
-            rows = self._rows[[slots[i] for i in known]].astype(np.float64)
-            found[known] = np.round((rows * query.astype(np.float64)).sum(axis=1), 9)
+        rows = self._rows[slots[known]].astype(np.float64)
+        found[known] = np.round((rows * query.astype(np.float64)).sum(axis=1), 9)
         return found
 
     def rows(self, hashes: Iterable[str]) -> Matrix:
@@ -113,16 +116,19 @@ class VectorMatrix:
         """
         if self._used_when != (revision, len(self._hashes)):
             self._used_when = (revision, len(self._hashes))
-            self._used = np.fromiter((h in used for h in self._hashes), bool, len(self._hashes))
-            self._chance = (None, 0.0)
+            self._looked_at = len(self._hashes)
+            self._unused = np.array([i for i, h in enumerate(self._hashes) if h not in used], int)
+            self._scored = self._chance = None
 
-    def _counting(self, size: int) -> NDArray[np.bool_]:
-        """Which of the first `size` rows count; those added since `keep_to` wait for the next."""
-        if self._used is None:
-            return np.ones(size, bool)
-        counting = np.zeros(size, bool)
-        counting[: len(self._used)] = self._used[:size]
-        return counting
+    def _scores(self, query: NDArray[np.float32]) -> Matrix:
+        """Cosines to all rows, -inf where a text does not count; one product a query."""
+        if self._scored is None or self._scored[0] is not query:
+            scores = self._rows[: len(self._hashes)] @ query
+            scores[self._unused] = -np.inf
+            if self._looked_at is not None:  # rows added since `keep_to` wait for the next
+                scores[self._looked_at :] = -np.inf
+            self._scored = (query, scores)
+        return self._scored[1]
 
     def chance(self, query: NDArray[np.float32]) -> float:
         """The cosine that the best of these texts would reach if none answered; 0.25 if empty.
@@ -131,20 +137,19 @@ class VectorMatrix:
         Expected largest of n normal draws (`mean + deviation * sqrt(2 ln n)`), with the mean
         and deviation of all cosines to `query`, towards those of unrelated texts where few.
         """
-        known, value = self._chance
-        if known is not query:
-            scores = (self._rows[: len(self._hashes)] @ query).astype(np.float64)
-            scores = scores[self._counting(len(scores))]
+        if self._chance is None or self._chance[0] is not query:
+            scores = self._scores(query)
+            scores = scores[np.isfinite(scores)]
             size = len(scores)
             share = _UNRELATED_TEXTS / (size + _UNRELATED_TEXTS)
-            mean = share * _UNRELATED_MEAN + (1 - share) * (float(scores.mean()) if size else 0)
-            spread = share * _UNRELATED_SPREAD**2 + (1 - share) * (
-                float(scores.var()) if size else 0
-            )
+            middle = float(scores.mean(dtype=np.float64)) if size else 0.0
+            variance = float(scores.var(dtype=np.float64)) if size else 0.0
+            mean = share * _UNRELATED_MEAN + (1 - share) * middle
+            spread = share * _UNRELATED_SPREAD**2 + (1 - share) * variance
             # Rounded well above what the order of the rows does to the last bits.
             value = round(mean + math.sqrt(spread * 2 * math.log(max(size, 10))), 4)
             self._chance = (query, value)
-        return value
+        return self._chance[1]
 
     def nearest(
         self, query: NDArray[np.float32], count: int, allowed: set[str] | None
@@ -159,15 +164,14 @@ class VectorMatrix:
         size = len(self._hashes)
         if size == 0 or count <= 0:
             return []
-        scores = self._rows[:size] @ query
-        scores = np.where(self._counting(size), scores, -np.inf)
+        scores = self._scores(query)
         if allowed is not None:
             mask = np.fromiter((h in allowed for h in self._hashes), bool, size)
             scores = np.where(mask, scores, -np.inf)
         # Over-fetch past the cut, then score exactly: the product's last bit depends on
         # where a row lies in the matrix, the answer must not.
         fetch = min(size, count + 50)
-        top = np.argpartition(-scores, fetch - 1)[:fetch]
+        top = np.argpartition(scores, size - fetch)[size - fetch :]
         names = [self._hashes[i] for i in top if np.isfinite(scores[i]) and self._hashes[i]]
         exact = self.similarity(query, names)
         ranked = sorted(zip(names, exact.tolist(), strict=True), key=lambda x: (-x[1], x[0]))
