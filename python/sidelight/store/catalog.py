@@ -51,8 +51,15 @@ class Vocabulary:
         return code
 
     def codes(self, terms: Sequence[str]) -> NDArray[np.int32]:
-        """The codes of distinct terms, shape (n,)."""
-        return np.fromiter(map(self.code, terms), np.int32, len(terms))
+        """The codes of distinct terms, new for those that were never seen."""
+        first, new = len(self._terms), [term for term in terms if term not in self._code]
+        short = first + len(new) - len(self._df)
+        if short > 0:  # first, as in `code`
+            self._df = np.concatenate([self._df, np.zeros(short + len(self._df), np.int32)])
+        self._terms += new
+        self._code.update(zip(new, range(first, first + len(new)), strict=True))
+        self._prefixes.add(*new)
+        return np.fromiter(map(self._code.__getitem__, terms), np.int32, len(terms))
 
     def find(self, term: str) -> int | None:
         """The code of a term that some live chunk holds, else None."""

@@ -19,9 +19,9 @@ class PrefixIndex:
         self._sorted: list[str] = []
         self._new: list[str] = []
 
-    def add(self, term: str) -> None:
-        """Takes in a term that is not known yet."""
-        self._new.append(term)
+    def add(self, *terms: str) -> None:
+        """Takes in terms that are not known yet."""
+        self._new += terms
 
     def starting_with(self, prefix: str) -> Iterator[str]:
         """The terms that begin with `prefix`, in order; all of them for an empty one."""
