@@ -1,10 +1,10 @@
 """A query against what a user would pick instead, by size of the vault; ratios first.
 
 For each size (`SIDELIGHT_BENCH_CHUNKS`, comma-separated, for others) all systems answer the same
-queries over the same passages, terms and vectors, with a pool of 150, one after the other in every
-round, so that a busy machine hurts all alike. Of a query's rounds each system's quickest counts,
-then the median over the queries. Ours is asked through the bridge of a daemon of its own; its two
-channels are also asked in this process, beside their rivals. The rivals want the `bench` extra.
+queries over the same passages, terms and vectors, with a pool of 150, one system after the other
+for every query, so that a busy machine hurts all alike. No query comes twice: caches of answers
+would help only ours. Ours is asked through the bridge of a daemon of its own; its two channels are
+also asked in this process, beside their rivals. The rivals want the `bench` extra.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import statistics
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -32,8 +32,8 @@ from sidelight.query.recall import recall_bm25, recall_vectors
 from sidelight.store.rows import ChunkRow
 
 SIZES = (1_000, 5_000, 20_000, 100_000)
-QUERIES = 40
-ROUNDS = 5
+QUERIES = 100
+WARMING = 10  # asked before, not counted
 SEED = 8
 SHOWN = 10
 
@@ -50,9 +50,10 @@ def measure() -> Iterator[Timing]:
     sizes = [int(size) for size in chosen.split(",")] if chosen else SIZES
     medians: dict[int, float] = {}
     for size in sizes:
-        measured = _measured(corpus(size))
+        measured, starts = _measured(corpus(size))
         medians[size] = measured.median("bridge")
         yield from _figures(size, measured)
+        yield from starts
     if len(sizes) > 1:
         first, last = min(sizes), max(sizes)
         growth = medians[last] / medians[first]
@@ -61,9 +62,10 @@ def measure() -> Iterator[Timing]:
 
 @dataclass(frozen=True)
 class Measured:
-    """Seconds by system, a query each (quickest round), and what each system found."""
+    """Seconds by system, one for each query, and what each system found."""
 
     seconds: dict[str, list[float]]
+    processor: dict[str, float]  # seconds in this process, of all queries
     found: dict[str, list[list[Any]]]
     answered: float  # share of the queries with a result
 
@@ -74,6 +76,10 @@ class Measured:
     def p95(self, system: str) -> float:
         """Milliseconds."""
         return float(np.percentile(self.seconds[system], 95)) * 1000
+
+    def mean_processor_ms(self, system: str) -> float:
+        """Processor time of a query in this process; a busy machine changes it little."""
+        return self.processor[system] / len(self.seconds[system]) * 1000
 
     def overlap(self, ours: str, rival: str) -> float:
         """Mean share of the rival's hits that ours has, 0..1."""
@@ -112,15 +118,29 @@ def _figures(size: int, m: Measured) -> Iterator[Timing]:
     yield Timing("queries with a result", 100 * m.answered, "%", at=at)
 
 
-def _measured(made: Corpus) -> Measured:
-    with closing(Engine.open(made.vault, data_dir=made.data, read_only=True)) as engine:
-        index = engine._index()
-        bench = _Bench(made, index)
-        with _daemon(made.vault, made.data) as (client, _):
-            while "being loaded" in str(client.call("query/search", {"text": "a"})["degraded"]):
-                time.sleep(0.1)
-            time.sleep(3)  # the daemon compares the vault with its index
-            return bench.run(lambda text: client.call("query/search", {"text": text}))
+def _measured(made: Corpus) -> tuple[Measured, list[Timing]]:
+    started = time.perf_counter()
+    with _daemon(made.vault, made.data) as (client, process):
+        at = f"{int(made.data.parent.name):,}"
+        client.call("query/search", {"text": "a", "mode": "lexical"})
+        starts = [Timing("start, answers by words", time.perf_counter() - started, "s", 2.5)]
+        while "being loaded" in str(client.call("query/search", {"text": "a"})["degraded"]):
+            time.sleep(0.05)
+        starts.append(Timing("start, answers by meaning", time.perf_counter() - started, "s", 4.0))
+        time.sleep(3)  # the daemon compares the vault with its index
+        memory = process.memory_info().rss / 1e6
+        starts.append(Timing("resident", memory, "MB"))
+        with closing(Engine.open(made.vault, data_dir=made.data, read_only=True)) as engine:
+            bench = _Bench(made, engine._index())
+            before = process.cpu_times()
+            measured = bench.run(lambda text: client.call("query/search", {"text": text}))
+            after = process.cpu_times()
+    spent = after.user - before.user + after.system - before.system
+    each = 1000 * spent / (WARMING + QUERIES)
+    recipe = measured.mean_processor_ms("recipe")
+    starts.append(Timing("processor time of a hybrid query", each, "ms"))
+    starts.append(Timing("processor time against the recipe's", each / recipe, "x"))
+    return measured, [replace(timing, at=at) for timing in starts]
 
 
 class _Bench:
@@ -141,24 +161,22 @@ class _Bench:
         self._recipe = SqliteRecipe(kept / "recipe.db", terms, self._texts, vectors)
         self._tantivy = Tantivy(kept / "tantivy", terms)
         self._product = Product(vectors)
-        self._queries = queries(self._texts)
+        self._queries = queries(self._texts, WARMING + QUERIES)
 
     def run(self, search: Callable[[str], dict[str, Any]]) -> Measured:
-        """Asks every system every query in every round."""
-        names = ("bridge", "rest", "encoding", "recipe", "words", "tantivy", "fts5", "meaning",
-                 "product", "sqlite-vec")  # fmt: skip
-        seconds = {name: [float("inf")] * len(self._queries) for name in names}
-        found: dict[str, list[list[Any]]] = {name: [[]] * len(self._queries) for name in names}
-        answered = [False] * len(self._queries)
-        for turn in range(ROUNDS + 1):
-            for at, text in enumerate(self._queries):
-                for name, spent, hits in self._asked(text, search):
-                    if turn:  # the first fills caches
-                        seconds[name][at] = min(seconds[name][at], spent)
-                    if hits is not None:
-                        found[name][at] = hits
-                answered[at] = bool(found["bridge"][at])
-        return Measured(seconds, found, statistics.mean(answered))
+        """Asks every system every query."""
+        seconds: dict[str, list[float]] = {}
+        found: dict[str, list[list[Any]]] = {}
+        processor = {"recipe": 0.0}
+        for number, text in enumerate(self._queries):
+            for name, spent, hits in self._asked(text, search):
+                if number >= WARMING:
+                    seconds.setdefault(name, []).append(spent)
+                    found.setdefault(name, []).append(hits or [])
+            before = time.process_time()
+            self._with_recipe(text)
+            processor["recipe"] += (time.process_time() - before) * (number >= WARMING)
+        return Measured(seconds, processor, found, statistics.mean(map(bool, found["bridge"])))
 
     def _asked(
         self, text: str, search: Callable[[str], dict[str, Any]]
@@ -184,6 +202,12 @@ class _Bench:
         yield "meaning", spent, [self._rows[hit.chunk.chunk_id] for hit in hits]
         yield "product", *timed(lambda: self._product.meaning(vector, pool))
         yield "sqlite-vec", *timed(lambda: self._recipe.meaning(vector, pool))
+
+    def _with_recipe(self, text: str) -> list[str]:
+        """The whole of what the recipe's user runs for a query."""
+        terms = [(t.term, t.weight) for t in self._index.terms.query_terms(text)]
+        pool = self._index.settings.pool
+        return self._recipe.hybrid(terms, self._vector(text), pool, SHOWN)
 
     def _vector(self, text: str) -> Matrix:
         return self._embedder.centre_query(self._embedder.embed_query(text), "")

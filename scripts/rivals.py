@@ -120,7 +120,7 @@ class Tantivy:
             return []
         found = self._searcher.search(tv.Query.boolean_query(parts), count, count=False)
         column = self._searcher.fast_field_values("row", [hit for _, hit in found.hits])
-        return list(map(int, column))
+        return [int(row) for row in column if row is not None]
 
 
 class Product:

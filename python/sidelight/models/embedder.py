@@ -13,6 +13,7 @@ import hashlib
 import itertools
 import json
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,7 @@ from sidelight.models.means import LanguageMeans, means_for
 from sidelight.models.session import Array, Row, Session
 
 TOKENIZED_TEXTS = 64  # at once, on all cores; more would only hold memory
+QUERIES_REMEMBERED = 32  # 1.5 kB each
 WINDOW_RULE = 1  # raise it when the same text would give another vector
 
 
@@ -50,6 +52,7 @@ class Embedder:
         self._tokens_output = next((name for name, rank in session.outputs if rank == 3), None)
         self.id = _identity(session, means)
         self.vectors_id = _identity(session, None)
+        self._query_vector = lru_cache(QUERIES_REMEMBERED)(self._embed_query)
         self._probe()
 
     @classmethod
@@ -99,13 +102,19 @@ class Embedder:
         return vectors
 
     def embed_query(self, text: str) -> Array:
-        """Vector of a query, as the model gives it; shape (d,), unit, float32.
+        """Vector of a query, as the model gives it; shape (d,), unit, float32, read-only.
 
-        Runs at once, beside at most one row of bulk work, and holds the next one back.
+        Runs at once, beside at most one row of bulk work, and holds the next one back. The last
+        texts are remembered: paging, other sources and contexts ask the same again.
 
         Raises:
             ModelError: the model failed.
         """
+        vector = self._query_vector(text)
+        vector.flags.writeable = False
+        return vector
+
+    def _embed_query(self, text: str) -> Array:
         with self._session.query_turn():
             (rows,) = self._windows([text], self._session.manifest.query_prefix)
             return _averaged([self._vector(row) for row in rows], rows)

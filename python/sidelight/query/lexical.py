@@ -1,6 +1,6 @@
 """BM25 and query coverage from exact statistics.
 
-LanceDB recalls; these scores order. They depend on the committed content alone, so they are
+Whatever recalls, these scores order. They depend on the committed content alone, so they are
 the same before and after compaction, after a restart and on a fresh index.
 """
 
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from sidelight.language.terms import QueryTerm
 from sidelight.store.catalog import Catalog
-from sidelight.store.postings import Postings
+from sidelight.store.postings import Postings, saturated
 from sidelight.store.rows import ChunkRow
 
 
@@ -123,7 +123,9 @@ class LexicalQuery:
     def best(self, postings: Postings, count: int, only: set[str] | None) -> list[ChunkRow]:
         """The passages of highest BM25, in no order; see `Postings.best`."""
         terms = [(term.codes, term.mass) for term in self._scored_terms if term.codes]
-        return postings.best(terms, count, self._k1, self._b, self._average, only)
+        chunks, bm25, masses = postings.best(terms, count, self._k1, self._b, self._average, only)
+        self._scored.update(zip(chunks, self._rounded(bm25, masses), strict=True))
+        return chunks
 
     def scores(self, chunks: Sequence[ChunkRow]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """BM25 (0 and up) and coverage (0..1) of each chunk.
@@ -141,11 +143,17 @@ class LexicalQuery:
         tf = self._frequencies(chunks)
         lengths = np.array([chunk.length for chunk in chunks], np.float64)
         norm = self._k1 * (1 - self._b + self._b * lengths / self._average)
-        saturated = tf * (self._k1 + 1) / (tf + norm[:, None] + 1e-12)
-        bm25 = np.round((saturated * self._masses).sum(axis=1), 9)
-        coverage = ((tf > 0) * self._masses).sum(axis=1) / (self.total_mass or 1.0)
-        coverage = np.round(np.minimum(coverage, 1.0), 9)
-        return list(zip(bm25.tolist(), coverage.tolist(), strict=True))
+        bm25, masses = np.zeros(len(chunks)), np.zeros(len(chunks))
+        for column, mass in enumerate(self._masses.tolist()):  # in the order of `Postings.best`
+            bm25 += saturated(tf[:, column], norm, self._k1) * mass
+            masses += (tf[:, column] > 0) * mass
+        return self._rounded(bm25, masses)
+
+    def _rounded(
+        self, bm25: NDArray[np.float64], masses: NDArray[np.float64]
+    ) -> list[tuple[float, float]]:
+        coverage = np.round(np.minimum(masses / (self.total_mass or 1.0), 1.0), 9)
+        return list(zip(np.round(bm25, 9).tolist(), coverage.tolist(), strict=True))
 
 
 def _columns(terms: Sequence[WeightedTerm], vocabulary: int) -> list[NDArray[np.int32]]:

@@ -99,24 +99,25 @@ class Postings:
         b: float,
         average: float,
         only: Container[str] | None,
-    ) -> list[ChunkRow]:
-        """The `count` passages of highest BM25, and any that could share the last one's place.
+    ) -> tuple[list[ChunkRow], NDArray[np.float64], NDArray[np.float64]]:
+        """The `count` passages of highest BM25, and any that share the last one's place.
 
         Args:
             terms: codes that count as one term, and what it is worth.
             count: how many.
-            k1, b, average: of the formula (`query/lexical.py` computes the final scores).
+            k1, b, average: of the formula (Robertson & Zaragoza 2009, with a weight a term).
             only: paths of the notes that may answer; None for all.
 
         Returns:
-            In no order, each with a score above 0.
+            The passages in no order; their scores, above 0; the mass of the terms they hold.
         """
         size = len(self._chunks)
         norm = k1 * (1 - b + b * self._lengths[:size] / average)
-        scores = np.zeros(size)
+        scores, masses = np.zeros(size), np.zeros(size)
         for codes, mass in terms:
             rows, tf = self._holders(codes)
-            scores[rows] += mass * tf * (k1 + 1) / (tf + norm[rows])
+            scores[rows] += saturated(tf, norm[rows], k1) * mass
+            masses[rows] += mass
         found = np.flatnonzero(scores)
         if only is not None:
             kept = (self._chunks[row] for row in found)
@@ -125,9 +126,10 @@ class Postings:
             found = found[[self._chunks[row] is not None for row in found]]
         if len(found) > count:
             held = scores[found]
-            # A hair below the last: these sums are rounded in another order than the final ones.
-            found = found[held >= np.partition(held, -count)[-count] - 1e-6]
-        return [chunk for row in found.tolist() if (chunk := self._chunks[row]) is not None]
+            # Scores are rounded to nine digits: what is a hair below the last shares its place.
+            found = found[held >= np.partition(held, -count)[-count] - 1e-8]
+        chunks = [chunk for row in found.tolist() if (chunk := self._chunks[row]) is not None]
+        return chunks, scores[found], masses[found]
 
     def _holders(self, codes: Codes) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
         """Rows that hold any of the codes, each once, and how often they hold them."""
@@ -165,6 +167,11 @@ class Postings:
         self._sorted, self._tail, self.size = 0, None, 0
         for chunk in live:
             self.add(chunk)
+
+
+def saturated(tf: NDArray[np.float64], norm: NDArray[np.float64], k1: float) -> NDArray[np.float64]:
+    """BM25's share of a term, 0 to `k1 + 1`, by its frequency and the passage's length."""
+    return tf * (k1 + 1) / (tf + norm + 1e-12)
 
 
 def _segment(

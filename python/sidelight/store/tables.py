@@ -128,6 +128,7 @@ class Tables:
                 whole.append((note, rows))
         catalog.fill(whole)
         catalog.settle()
+        pa.default_memory_pool().release_unused()
         return sorted(torn)
 
     def discard(self, paths: Sequence[str]) -> None:
