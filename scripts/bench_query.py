@@ -210,7 +210,7 @@ class _Bench:
         return self._recipe.hybrid(terms, self._vector(text), pool, SHOWN)
 
     def _vector(self, text: str) -> Matrix:
-        return self._embedder.centre_query(self._embedder.embed_query(text), "")
+        return self._embedder.centre_query(self._embedder._embed_query(text), "")
 
     def _words(self, terms: Any) -> list[Any]:
         index, settings = self._index, self._index.settings

@@ -13,7 +13,7 @@ import pytest
 from tiny_models import DIMENSION, WORDS, table, write_model
 
 from sidelight.errors import CancelledError, ModelError
-from sidelight.models.embedder import Embedder, even_parts
+from sidelight.models.embedder import QUERIES_REMEMBERED, Embedder, even_parts
 from sidelight.models.session import Turn
 
 CLS, SEP = WORDS.index("[CLS]"), WORDS.index("[SEP]")
@@ -237,6 +237,24 @@ def test_query_never_waits_for_bulk_work() -> None:
     with turn.bulk(), turn.query():
         ran = True
     assert ran
+
+
+def test_the_last_queries_are_not_embedded_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    embedder = Embedder.load(write_model(tmp_path, pooling="mean"))
+    asked: list[str] = []
+    real = embedder._embed_query
+    monkeypatch.setattr(embedder, "_embed_query", lambda text: asked.append(text) or real(text))
+    first = embedder.embed_query("cat 猫")
+    assert embedder.embed_query("cat 猫") is first
+    assert asked == ["cat 猫"]
+    with pytest.raises(ValueError, match="read-only"):
+        first[0] = 0.0
+    for n in range(QUERIES_REMEMBERED):
+        embedder.embed_query(f"{'cat ' * n}dog")
+    np.testing.assert_array_equal(embedder.embed_query("cat 猫"), first)
+    assert asked.count("cat 猫") == 2, "only the last are kept"
 
 
 def test_many_threads_get_the_vectors_of_one(tmp_path: Path) -> None:

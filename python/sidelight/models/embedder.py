@@ -12,8 +12,8 @@ from __future__ import annotations
 import hashlib
 import itertools
 import json
+import threading
 from collections.abc import Callable, Sequence
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -52,7 +52,8 @@ class Embedder:
         self._tokens_output = next((name for name, rank in session.outputs if rank == 3), None)
         self.id = _identity(session, means)
         self.vectors_id = _identity(session, None)
-        self._query_vector = lru_cache(QUERIES_REMEMBERED)(self._embed_query)
+        self._remembered: dict[str, Array] = {}
+        self._remembering = threading.Lock()
         self._probe()
 
     @classmethod
@@ -110,8 +111,14 @@ class Embedder:
         Raises:
             ModelError: the model failed.
         """
-        vector = self._query_vector(text)
-        vector.flags.writeable = False
+        vector = self._remembered.get(text)
+        if vector is None:
+            vector = self._embed_query(text)
+            vector.flags.writeable = False
+            with self._remembering:
+                self._remembered[text] = vector
+                if len(self._remembered) > QUERIES_REMEMBERED:
+                    del self._remembered[next(iter(self._remembered))]
         return vector
 
     def _embed_query(self, text: str) -> Array:

@@ -10,7 +10,7 @@ import json
 import sys
 import zlib
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 import numpy as np
@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from sidelight.types import BlockId, Chunk, Heading, Link, LinkKind, PassageKind, Problem
 
+_LINK_FIELDS = tuple(field.name for field in fields(Link))
 _LINK_KINDS = {kind.value: kind for kind in LinkKind}
 NAME = "name:"  # begins the hash of a note's name among the hashes of what is embedded
 
@@ -180,7 +181,8 @@ def unpack(packed: bytes) -> bytes:
 
 
 def _without_defaults(link: Link) -> dict[str, Any]:
-    return {k: v for k, v in asdict(link).items() if v not in (None, False, "")}
+    values = ((name, getattr(link, name)) for name in _LINK_FIELDS)  # a third of `asdict`'s time
+    return {name: value for name, value in values if value not in (None, False, "")}
 
 
 def _field_from(kind: str, label: str, target: int, terms: str) -> Field:

@@ -141,7 +141,7 @@ def _lists(column: pa.Array) -> list[tuple[str, ...]]:
 def from_draft(draft: ChunkDraft, catalog: Catalog) -> ChunkRow:
     """The chunk of a draft, as it would be read back."""
     counts = Counter(draft.terms or ("",))
-    codes = np.fromiter(map(catalog.vocabulary.code, counts), np.int32, len(counts))
+    codes = catalog.vocabulary.codes(list(counts))
     chunk = draft.chunk
     return ChunkRow(
         chunk_id=chunk.chunk_id,
