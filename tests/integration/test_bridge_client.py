@@ -218,3 +218,27 @@ def test_asking_imports_neither_aiohttp_nor_the_index() -> None:
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert run.stdout.strip() == "[]"
     assert client_module.CALL_S > 0
+
+
+@pytest.mark.parametrize("query", ["gateway", "稳态误差"])
+def test_a_search_asked_of_a_daemon_imports_neither_the_index_nor_a_model(
+    places: Places, query: str
+) -> None:
+    """The whole process of `sidelight search` beside a daemon; its answer does not matter here."""
+    with impostor(200, b'{"jsonrpc": "2.0", "id": 1, "result": {}}') as port:
+        discovery.write(places, port, "t" * 64)
+        code = (
+            "import sys\n"
+            "from sidelight.bridge import discovery\n"
+            f"discovery.read = lambda places: {discovery.read(places)!r}\n"
+            "discovery.answers_health = lambda *_: True\n"
+            "from sidelight.cli.commands import main\n"
+            f"sys.argv = ['sidelight', 'search', {str(places.vault)!r}, {query!r}, '--json']\n"
+            "try:\n    main()\n"
+            "finally:\n"
+            "    heavy = ('aiohttp', 'asyncio', 'lancedb', 'pyarrow', 'numpy', 'onnxruntime', "
+            "'tokenizers', 'jieba', 'rich')\n"
+            "    print([m for m in heavy if m in sys.modules])\n"
+        )
+        run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert run.stdout.splitlines() == ["{}", "[]"], run.stderr
