@@ -16,6 +16,7 @@ const SOURCES: readonly [file: string, sentence: RegExp][] = [
   ["indexing/models_in_use.py", /(?:LOADING|self\.following) = "([^"]+)"/g],
   ["indexing/facts.py", /^ {4}"\w+": "([^"]+)",$/gm],
   ["engine.py", /(?:damaged|_anew) = "([^"]+)"|no_vectors = "([^"]+)"/g],
+  ["engine.py", /todo\.append\("([^"]+)"\)/g],
   ["indexing/coverage.py", /reason = "([^"]+)"|error=f"([^"]+)"|None, "([^"]+)", \(\)/g],
   ["indexing/pipeline.py", /_failed\(entry, f"([^"]+)"\)/g],
 ];

@@ -435,7 +435,7 @@ export const en = {
   "settings.keep_feedback": "Keep feedback",
   "settings.keep_feedback.desc":
     "Keep what you mark as helpful or not, and questions that found nothing, in a log on this computer. Never sent anywhere.",
-  "settings.rebuilds": "This takes effect after a rebuild of: {what}.",
+  "settings.rebuilds": "Saved. Now {what}.",
 
   // errors, by the stable code of the service
   "error.INTERNAL": "Something unexpected went wrong.",
@@ -478,6 +478,9 @@ export const en = {
   "said.things": "the way names of things are recognised changed",
   "said.model": "the language model changed",
   "said.rebuild": "a rebuild was asked for",
+  "said.wordsAgain": "the words of every note are read again",
+  "said.scanAgain": "the vault is scanned again",
+  "said.modelsAgain": "the models are loaded again, and passages that are new to them are read",
   "said.excluded": "It is excluded.",
   "said.cloud": "Its content lies in the cloud only.",
   "said.large": "It is larger than {first} MB (setting max_note_bytes).",

@@ -24,6 +24,10 @@ const SAID: readonly (readonly [RegExp, Key])[] = [
   [/^the way things are recognised changed$/, "said.things"],
   [/^the embedding model changed$/, "said.model"],
   [/^a rebuild was asked for$/, "said.rebuild"],
+  // what a changed setting asks for
+  [/^the words of every note are read again$/, "said.wordsAgain"],
+  [/^the vault is scanned again$/, "said.scanAgain"],
+  [/^the models are loaded again; passages new to them are embedded$/, "said.modelsAgain"],
   // why a note is not found, or not by meaning
   [/^excluded$/, "said.excluded"],
   [/^its content lies in the cloud only$/, "said.cloud"],

@@ -386,7 +386,7 @@ export const zh: Dictionary = {
   "settings.keep_feedback": "保留反馈",
   "settings.keep_feedback.desc":
     "把你标为有用或没用的结果，以及什么也没找到的问题，记在这台电脑的日志里，不会发到任何地方。",
-  "settings.rebuilds": "重建以下内容后生效：{what}。",
+  "settings.rebuilds": "已保存。接下来：{what}。",
 
   "error.INTERNAL": "发生了意料之外的错误。",
   "error.BRIDGE_UNAVAILABLE": "没有连接到搜索服务。",
@@ -427,6 +427,9 @@ export const zh: Dictionary = {
   "said.things": "识别名称的方式变了",
   "said.model": "语言模型换了",
   "said.rebuild": "要求了重建",
+  "said.wordsAgain": "重新读取所有笔记的词语",
+  "said.scanAgain": "重新扫描仓库",
+  "said.modelsAgain": "重新加载模型，并读取对它来说是新的段落",
   "said.excluded": "它被排除了。",
   "said.cloud": "它的内容只在云端。",
   "said.large": "它超过 {first} MB（设置项 max_note_bytes）。",

@@ -13,6 +13,7 @@ import {
 import type { Settings, SourceReport } from "../bridge/protocol";
 import { failureOf, inOneLine } from "../core/failure";
 import { t } from "../core/i18n";
+import { inReadersWords } from "../core/said";
 import { reportText } from "../core/sources";
 import { MAX_LIMIT, MODES, type PluginSettings, settingsFrom } from "../settings";
 import type { Context } from "./context";
@@ -81,7 +82,8 @@ export class SidelightSettingTab extends PluginSettingTab {
     try {
       const { settings, rebuilds } = await this.context.service.changeSettings({ [name]: wanted });
       this.daemon = settings;
-      if (rebuilds.length > 0) new Notice(t("settings.rebuilds", { what: rebuilds.join(", ") }));
+      const what = rebuilds.map(inReadersWords).join(t("list.comma"));
+      if (what !== "") new Notice(t("settings.rebuilds", { what }));
     } catch (error) {
       new Notice(inOneLine(failureOf(error)));
       await this.ask();
