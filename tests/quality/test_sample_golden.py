@@ -160,7 +160,9 @@ def test_ranking_floors(evaluation: Evaluation) -> None:
 def test_the_pipeline_beats_each_single_channel(evaluation: Evaluation) -> None:
     metrics = evaluation.as_json()["metrics"]
     pipeline = metrics["pipeline"]["all"]["ndcg@10"]
-    others = {name: metrics[name]["all"]["ndcg@10"] for name in metrics if name != "pipeline"}
+    answered = {name: figures for name, figures in metrics.items() if figures}  # graph: off here
+    others = {n: f["all"]["ndcg@10"] for n, f in answered.items() if n != "pipeline"}
+    assert {"bm25", "vector", "metadata"} <= others.keys()
     assert len(others) == 4
     assert max(others.values()) < pipeline
 
