@@ -234,6 +234,9 @@ def test_149_the_discovery_file_is_private(daemon: Daemon) -> None:
 def test_nothing_private_stands_in_the_log_of_this_run(daemon: Daemon) -> None:
     daemon.post("query/search", {"text": "秘密查询 xyzzy", "mode": "lexical"})
     daemon.post("note/read", {"path": "Nowhere-xyzzy.md"})
+    daemon.post("note/grep", {"pattern": "xyzzy"})
+    daemon.post("citation/resolve", {"path": "Nowhere-xyzzy.md"})
+    daemon.post("index/resume")
     (log,) = (daemon.home / "state").rglob("*.log")
     text = log.read_text("utf-8")
     words = [
@@ -242,7 +245,7 @@ def test_nothing_private_stands_in_the_log_of_this_run(daemon: Daemon) -> None:
         *(daemon.discovery["token"], str(daemon.vault), "私人"),
     ]
     assert [word for word in words if word in text] == []
-    served = ["query/search", "note/read", "note/grep", "citation/resolve", "index/rebuild"]
+    served = ["query/search", "note/read", "note/grep", "citation/resolve", "index/resume"]
     assert [name for name in served if f"method={name} " not in text] == []
 
 

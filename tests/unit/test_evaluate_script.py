@@ -58,7 +58,13 @@ def evaluation(tmp_path: Path) -> Evaluation:
 
 
 def test_what_only_one_channel_finds_is_counted(script: ModuleType, evaluation: Evaluation) -> None:
-    assert script.only_channel(evaluation) == {"metadata": 0, "bm25": 1, "vector": 1, "none": 2}
+    assert script.only_channel(evaluation) == {
+        "metadata": 0,
+        "bm25": 1,
+        "vector": 1,
+        "graph": 0,
+        "none": 2,
+    }
 
 
 def test_the_pipeline_is_compared_with_the_best_single_channel(
