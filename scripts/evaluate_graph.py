@@ -16,6 +16,7 @@ import argparse
 import json
 import os
 import statistics
+from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -87,7 +88,7 @@ def places(name: str) -> tuple[Path, Path]:
 
 
 def run(
-    vault: Path, data: Path, topics: list[Topic], settings: Settings
+    vault: Path, data: Path, topics: Sequence[Topic], settings: Settings
 ) -> tuple[Evaluation, list[float]]:
     """An evaluation, and the channel's milliseconds on each question (in one thread, alone)."""
     with closing(Engine.open(vault, data_dir=data, settings=settings)) as engine:

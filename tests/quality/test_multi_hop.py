@@ -65,19 +65,26 @@ def test_every_answer_of_a_chain_shows_it(engine: Engine) -> None:
     assert hit.matched == ("Heron", "Okafor", "Pellworm")
 
 
+FRUIT = {"往来/果园日志.md", "往来/红玉.md", "往来/石窖.md"}
+COMPANY = {"往来/季度观察.md", "往来/蓝湾电子.md", "往来/白鹭洲.md"}
+
+
 @pytest.mark.parametrize(
-    ("query", "company"), [("苹果的镜头订单", True), ("苹果采摘以后的果园", False)]
+    ("query", "meant", "other"),
+    [
+        ("苹果的镜头订单", COMPANY, FRUIT),
+        ("苹果发布会之后的财报", COMPANY, FRUIT),
+        ("苹果采摘以后的果园", FRUIT, COMPANY),
+        ("When did the 苹果 of the orchard bloom, 红玉 first?", FRUIT, COMPANY),
+    ],
 )
 def test_the_fruit_and_the_company_are_told_apart(
-    engine: Engine, query: str, company: bool
+    engine: Engine, query: str, meant: set[str], other: set[str]
 ) -> None:
-    chains = [r.channels["graph"] for r in ask(engine, query).results if r.channels["graph"]]
-    told = {name for hit in chains if hit for name in hit.matched}
-    assert ("蓝湾电子" in told or "白鹭洲" in told) or not company
-    assert chains
-    first = min(chains, key=lambda hit: hit.rank if hit else 0)
-    assert first is not None
-    assert ("果园" in "".join(first.matched)) is not company
+    paths = [r.path for r in ask(engine, query).results]
+    first = {group: min((paths.index(p) for p in notes & set(paths)), default=len(paths))
+             for group, notes in (("meant", meant), ("other", other))}  # fmt: skip
+    assert first["meant"] < first["other"], paths
 
 
 def test_a_forum_note_that_imitates_the_manual_stands_below_it(engine: Engine) -> None:

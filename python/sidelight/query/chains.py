@@ -23,19 +23,23 @@ from sidelight.language.generic_words import GENERIC
 from sidelight.language.stop_words import STOP_WORDS
 from sidelight.query.candidates import Hit
 from sidelight.store.catalog import Catalog
-from sidelight.store.graph import EntityGraph
+from sidelight.store.graph import Edge, EntityGraph
 from sidelight.store.rows import ChunkRow
 
-MOST_THINGS = 6  # of a question that chains start from, the rarest; more are a pasted page
+MOST_THINGS = 4  # of a question that chains start from, the rarest; more are a pasted page
 FIRST_HOP, SECOND_HOP = 12, 6  # strongest edges that are followed from each thing
+MOST_MIDDLES = 5  # of the first that are followed further
+MOST_HELD = 60  # passages of a thing that a chain may end at: more tell nothing about each
 MOST_REACHED = 40  # things whose passages are looked at
 WEAKEST = 0.15  # strength: two things that meet by chance stay below it
 HOP_WORTH = 0.85
 TITLE_WORTH = 0.6  # of a middle that is only the name of the note: the ends share it, not a passage
+OFF_SENSE_WORTH = 0.5  # of standing beside none of those that stand beside its own start
 CONTEXT_WORTH = 0.5  # of standing beside another thing of the question
 MENTION_WORTH = 0.8  # a passage that only mentions what a chain reached, beside its own note
 FEWEST_TELLING = 0.2  # rarity of a thing that is worth starting from
 ONE_EDGE = 0.7  # density around a thing with a single edge
+MOST_HITS = 50  # passages; evidence lets fewer count
 MOST_TOLD = 3  # reached things that count for one passage
 
 
@@ -73,15 +77,19 @@ def recall_chains(
         held = set().union(*(graph.passages(key) for key in asked))
         told: dict[str, list[Chain]] = {}
         for chain in reached:
-            for chunk_id in graph.passages(chain.keys[-1]) - held:
+            passages = graph.passages(chain.keys[-1])
+            for chunk_id in passages - held if len(passages) <= MOST_HELD else ():
                 told.setdefault(chunk_id, []).append(chain)
         hits = [
             _hit(catalog.chunks[chunk_id], chains, sure, catalog)
             for chunk_id, chains in told.items()
             if allowed is None or catalog.chunks[chunk_id].path in allowed
         ]
-    hits.sort(key=lambda hit: (-hit.score, hit.chunk.order))
-    return hits[:pool]
+        hits.sort(key=lambda hit: (-hit.score, hit.chunk.order))
+        return [
+            hit._replace(matched=tuple(map(graph.spelling, hit.matched)))
+            for hit in hits[: min(pool, MOST_HITS)]
+        ]
 
 
 def things_in(text: str, graph: EntityGraph, least: int) -> dict[str, float]:
@@ -98,7 +106,7 @@ def things_in(text: str, graph: EntityGraph, least: int) -> dict[str, float]:
         if rarity < FEWEST_TELLING or any(key in longer for longer in leading):
             continue
         found[key] = rarity
-        if graph.edges(key, least, WEAKEST, 1):
+        if graph.edges(key, least, WEAKEST, FIRST_HOP):
             leading.append(key)
     best = sorted(found, key=lambda key: (-found[key], key))[:MOST_THINGS]
     return {key: found[key] for key in best}
@@ -124,9 +132,11 @@ def chains_from(
         others = [other for other in asked if other != key]
         density = 1 - (1 - ONE_EDGE) / len(first)
         trust = max(trust, telling * density)
-        for edge in first:
-            weight = _in_context(edge.strength, edge.key, others, graph)
+        for place, edge in enumerate(first):
+            weight = _in_context(edge, key, others, graph)
             _keep(best, Chain((key, edge.key), weight), asked)
+            if place >= MOST_MIDDLES:
+                continue
             if _by_title_alone(key, edge.key, catalog):
                 weight *= TITLE_WORTH
             for far in graph.edges(edge.key, least, WEAKEST, SECOND_HOP):
@@ -148,10 +158,16 @@ def _title_key(title: str) -> str:
     return entity_key(" ".join(fold(title).text.split()))
 
 
-def _in_context(strength: float, key: str, others: Iterable[str], graph: EntityGraph) -> float:
-    """The weight of an edge whose far end also stands beside other things of the question."""
-    beside = max((graph.strength(key, other) for other in others), default=0.0)
-    return 1 - (1 - strength) * (1 - CONTEXT_WORTH * beside)
+def _in_context(edge: Edge, key: str, others: Iterable[str], graph: EntityGraph) -> float:
+    """The weight of an edge of `key`, seen beside the other things of the question.
+
+    More where its far end stands beside one of them; less where only `key` itself does: that is
+    the other meaning of the word.
+    """
+    beside = max((graph.strength(edge.key, other) for other in others), default=0.0)
+    if beside == 0.0 and any(graph.together(key, other) for other in others):
+        return edge.strength * OFF_SENSE_WORTH
+    return 1 - (1 - edge.strength) * (1 - CONTEXT_WORTH * beside)
 
 
 def _keep(best: dict[str, Chain], chain: Chain, asked: Mapping[str, float]) -> None:
@@ -169,5 +185,4 @@ def _hit(chunk: ChunkRow, chains: list[Chain], sure: float, catalog: Catalog) ->
     missing = 1.0
     for weight, _ in weighed[:MOST_TOLD]:
         missing *= 1 - weight
-    labels = tuple(catalog.graph.spelling(key) for key in weighed[0][1].keys)
-    return Hit(chunk, round(sure * (1 - missing), 9), labels)
+    return Hit(chunk, round(sure * (1 - missing), 9), weighed[0][1].keys)

@@ -74,7 +74,8 @@ def evidence(
 
 def with_chains(evidence: Numbers, chains: Numbers, settings: Settings) -> Numbers:
     """The evidence where chains of mentions also count; `chains` are scores of that channel."""
-    return np.round(1 - (1 - evidence) * (1 - settings.graph_worth * chains), 9)
+    result: Numbers = 1 - (1 - evidence) * (1 - settings.graph_worth * chains)
+    return np.round(result, 9)
 
 
 def _across(language: str, chunks: Sequence[ChunkRow]) -> NDArray[np.bool_]:

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from itertools import islice
 from typing import NamedTuple
 
 import numpy as np
@@ -25,8 +26,10 @@ from sidelight.language.entities import entity_key
 
 # A thing that more passages than this speak of says nothing about any of them; it also bounds
 # what one look-up costs.
-MOST_PASSAGES = 2_000
+MOST_PASSAGES = 500
 HUB_SHARE = 0.2  # of all passages; the same in a small vault
+_SPELLED_ALIKE = 20  # edges that may fall away as a name within the other
+_MOST_REMEMBERED = 2_000  # things whose edges are kept until something changes
 
 
 class Edge(NamedTuple):
@@ -46,6 +49,8 @@ class EntityGraph:
         self._spelled: dict[int, Counter[str]] = {}  # only where not as the key
         self._things: dict[str, NDArray[np.int32]] = {}  # chunk id -> codes
         self._passages: list[set[str]] = []  # code -> chunk ids
+        self._edges: dict[tuple[str, int, float, int], list[Edge]] = {}  # of things asked about
+        self._held: NDArray[np.int64] = np.zeros(1024, np.int64)  # how many each has
 
     def __len__(self) -> int:
         """Passages that speak of anything."""
@@ -55,17 +60,22 @@ class EntityGraph:
         """Takes in what a new passage speaks of."""
         if not labels:
             return
+        self._edges.clear()
         codes = [self._count(label, 1) for label in labels]
         self._things[chunk_id] = np.array(sorted(set(codes)), np.int32)
         for code in codes:
-            self._passages[code].add(chunk_id)
+            self._tell(code).add(chunk_id)
+            self._held[code] = len(self._passages[code])
 
     def remove(self, chunk_id: str, labels: Sequence[str]) -> None:
         """Forgets a passage; `labels` as they were added."""
         if self._things.pop(chunk_id, None) is None:
             return
+        self._edges.clear()
         for label in labels:
-            self._passages[self._count(label, -1)].discard(chunk_id)
+            code = self._count(label, -1)
+            self._passages[code].discard(chunk_id)
+            self._held[code] = len(self._passages[code])
 
     def holds(self, key: str) -> bool:
         """Whether some passage speaks of it."""
@@ -119,27 +129,41 @@ class EntityGraph:
         """
         if not self.holds(key) or self.is_hub(key):
             return []
+        asked = (key, least, weakest, most)
+        if asked not in self._edges:
+            if len(self._edges) >= _MOST_REMEMBERED:
+                self._edges.clear()
+            self._edges[asked] = self._look_up(*asked)
+        return self._edges[asked]
+
+    def _look_up(self, key: str, least: int, weakest: float, most: int) -> list[Edge]:
         own = self._code[key]
         around = np.concatenate([self._things[chunk_id] for chunk_id in self._passages[own]])
-        codes, both = np.unique(around, return_counts=True)
-        kept = (both >= least) & (codes != own)
-        codes, both = codes[kept], both[kept]
-        held = np.array([len(self._passages[code]) for code in codes.tolist()])
-        strengths = _strengths(both, len(self._passages[own]), held, len(self))
+        counted = np.bincount(around)
+        counted[own] = 0
+        codes = np.flatnonzero(counted >= least)
+        both = counted[codes]
+        strengths = _strengths(both, len(self._passages[own]), self._held[codes], len(self))
+        strong = _strongest(strengths, weakest, most + _SPELLED_ALIKE)
         found = [
             Edge(self._keys[code], round(strength, 9), count)
             for code, strength, count in zip(
-                codes.tolist(), strengths.tolist(), both.tolist(), strict=True
+                codes[strong].tolist(), strengths[strong].tolist(), both[strong].tolist(),
+                strict=True,
             )
-            if strength >= weakest and not _within(key, self._keys[code])
-        ]
+        ]  # fmt: skip
         found.sort(key=lambda edge: (-edge.strength, edge.key))
-        return found[:most]
+        return list(islice((e for e in found if not _within(key, e.key)), most))
 
     def counts(self) -> dict[str, int]:
         """Every thing with the number of passages that speak of it."""
         held = zip(self._keys, self._passages, strict=True)
         return {key: len(passages) for key, passages in held if passages}
+
+    def _tell(self, code: int) -> set[str]:
+        if code >= len(self._held):
+            self._held = np.concatenate([self._held, np.zeros(len(self._held), np.int64)])
+        return self._passages[code]
 
     def _count(self, label: str, by: int) -> int:
         key = entity_key(label)
@@ -174,6 +198,14 @@ def _strengths(
     pmi = np.log(both * everywhere / (ones * others))
     widest = -np.log(np.minimum(shared, 1 - 1e-12))
     return np.clip(pmi / widest, 0.0, 1.0) * both / (both + 1)
+
+
+def _strongest(strengths: NDArray[np.float64], weakest: float, most: int) -> NDArray[np.int64]:
+    """Places of the strongest, at least `most` where there are so many, with all their equals."""
+    strengths = np.round(strengths, 9)
+    if len(strengths) > most:
+        weakest = max(weakest, float(np.partition(strengths, -most)[-most]))
+    return np.flatnonzero(strengths >= weakest)
 
 
 def _within(one: str, other: str) -> bool:
