@@ -124,7 +124,7 @@ def chunk(path: str, at: int) -> ChunkRow:
         chunk_id=f"{path}#{at}", path=path, kind=PassageKind.LINES, heading_path=(),
         section_index=0, chunk_index=at, start_line=1, end_line=1, columns=None, node=None,
         searchable=False, language="zh", embed_hash="", text_hash="", length=0,
-        codes=none, counts=none,
+        codes=none, counts=none.astype(np.uint16),
     )  # fmt: skip
 
 
