@@ -24,11 +24,11 @@ from sidelight.query.index import Index
 from sidelight.query.lexical import LexicalQuery
 from sidelight.store.rows import ChunkRow
 
-MAPS = 5  # best notes that are looked at as maps of a topic
+MAPS = 8  # best notes that are looked at as maps of a topic
 FEWEST_LISTED = 3  # links to other notes that make a note a map
 MOST_LISTED = 300  # of a map that are looked at: more is an index of everything, not a topic
 BEST_LISTED = 5  # listed notes that say how far a map's topic is the question's
-WORTH = 0.7  # middle of the values that lose on no question (docs/ranking.md)
+WORTH = 0.4  # among the values that lose on no question (docs/ranking.md)
 
 
 def cover(
