@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import errno
 import os
+import random
 import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 from index_rows import check_same, rows_on_disk
 
@@ -628,3 +630,28 @@ def test_160_a_large_vault_is_written_in_batches(
     assert sum(map(len, batches)) == engine.state().notes == 23
     assert max(map(len, batches)) == 5
     assert all(sum(sizes[:-1]) < 4_000 for sizes in batches), "at most one note above the limit"
+
+
+@pytest.mark.soak
+def test_58_tidying_needs_a_few_times_a_table_and_no_more(kept: Kept) -> None:
+    """haiku.rag saw five times the table's bytes; an arena of its own may come on top."""
+    words = [f"word{number:05}" for number in range(20_000)]
+    draw = random.Random(58)
+    for number in range(400):
+        kept.put(f"{number}.md", " ".join(draw.choices(words, k=3_000)) + " 拿铁\n")
+    engine = kept.synced()
+    size = sum(file.stat().st_size for file in kept.data.rglob("*") if file.is_file())
+    assert size > 10_000_000, "large enough to be seen"
+    process, peak, ending = psutil.Process(), [0], threading.Event()
+
+    def look() -> None:
+        while not ending.wait(0.005):
+            peak[0] = max(peak[0], process.memory_info().rss)
+
+    before = process.memory_info().rss
+    watcher = threading.Thread(target=look)
+    watcher.start()
+    engine._tables.compact(engine._catalog)
+    ending.set()
+    watcher.join()
+    assert before < peak[0] < before + 5 * size + 64_000_000, (before, peak[0], size)

@@ -1,8 +1,10 @@
-"""Field reports 38 and 40: phrases and filters choose before the cut."""
+"""Field reports 38, 40 and 59: filters choose before the cut, and length is no relevance."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
 
 import pytest
 
@@ -47,3 +49,34 @@ def test_40_the_only_note_of_a_folder_is_found_behind_sixty_of_another(
     engine: Engine, query: str
 ) -> None:
     assert found(engine, query) == {"B/only.md"}
+
+
+@pytest.mark.parametrize(
+    ("query", "answer"),
+    [
+        ("how does a quokka keep water through the dry season", "English.md"),
+        ("短尾矮袋鼠在旱季怎样保存水分", "中文.md"),
+    ],
+)
+def test_59_a_paragraph_that_answers_comes_before_a_line_with_one_rare_word(
+    tmp_path: Path, query: str, answer: str
+) -> None:
+    notes = {
+        "Rare.md": "quokka\n",
+        "罕见.md": "短尾矮袋鼠\n",
+        "English.md": "In the dry season a quokka lives on little: it keeps water by eating "
+        "succulent leaves, resting through the heat and moving at night.\n",
+        "中文.md": "旱季里短尾矮袋鼠靠多汁的叶子保存水分，白天休息，夜里才出来走动。\n",
+    }
+    for number in range(20):
+        notes[f"{number}.md"] = (
+            f"The season was dry, water is kept in tank {number}. 旱季的水箱。\n"
+        )
+    vault = tmp_path / "vault"
+    vault.mkdir()
+    for path, text in notes.items():
+        (vault / path).write_text(text, "utf-8")
+    with closing(Engine.open(vault, data_dir=tmp_path / "data", lexical_only=True)) as engine:
+        engine.sync(lexical_only=True)
+        result = engine.search(SearchRequest(query, gate=False))
+    assert result.results[0].path == answer
