@@ -58,6 +58,8 @@ describe("bannersFor", () => {
     expect(bannersFor(situation({ index: empty, progress: scanning }))[0]?.id).toBe("indexing");
     const waiting = { ...idle, phase: "waiting" };
     expect(bannersFor(situation({ progress: waiting }))[0]?.id).toBe("waiting");
+    const full = { ...waiting, reason: "No space left on device" };
+    expect(bannersFor(situation({ progress: full }))[0]?.details).toEqual([full.reason]);
   });
 
   it("is silent when everything is well", () => {

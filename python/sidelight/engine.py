@@ -559,12 +559,14 @@ class Engine:
         self._emit("progress", self._progress)
 
     def _with_reason(self, progress: Progress) -> Progress:
-        """Adds why notes are read, or passages embedded, anew."""
+        """Adds what it waits for, or why notes are read, or passages embedded, anew."""
         reason = ""
         if progress.phase in ("scan", "words"):
             reason = self._anew
         elif progress.phase == "vectors":
             reason = self._models.following
+        elif progress.phase == "waiting":
+            reason = self.problem
         return dataclasses.replace(progress, reason=reason) if reason else progress
 
     def _emit(self, kind: str, payload: Progress | Sequence[str]) -> None:

@@ -560,7 +560,7 @@ class Progress:
     total: int
     rate: float = 0.0  # items a second
     seconds_left: float | None = None
-    reason: str = ""  # why all of it is done anew, for people; "" otherwise
+    reason: str = ""  # why it waits or does all of it anew, for people; "" otherwise
 
 
 @dataclass(frozen=True, slots=True)

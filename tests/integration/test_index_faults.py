@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import random
+import shutil
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -338,12 +339,24 @@ def test_watching_goes_on_after_the_vault_was_away(kept: Kept) -> None:
     engine = kept.watched()
     away = kept.vault.with_name("away")
     kept.vault.rename(away)
-    engine.resume()
     wait_for(lambda: engine.status()[1].phase == "waiting")
     assert "not there" in engine.problem
+    assert engine.status()[1].reason == engine.problem
     assert engine.state().notes == 1, "the index stays"
     away.rename(kept.vault)
     wait_for(lambda: engine.problem == "")
+    kept.put("新.md", "袋狼\n")
+    wait_for(lambda: found(engine, "袋狼") == ["新.md"])
+
+
+def test_another_folder_at_the_path_of_the_vault_is_watched(kept: Kept) -> None:
+    kept.put("a.md", "marzipan\n")
+    engine = kept.watched()
+    shutil.copytree(kept.vault, kept.vault.with_name("other"))
+    kept.vault.rename(kept.vault.with_name("before"))
+    kept.vault.with_name("other").rename(kept.vault)
+    kept.put("b.md", "nougat\n")
+    wait_for(lambda: found(engine, "nougat") == ["b.md"])
     kept.put("新.md", "袋狼\n")
     wait_for(lambda: found(engine, "袋狼") == ["新.md"])
 

@@ -14,9 +14,11 @@ from tiny_models import write_model
 
 from sidelight.config import Settings
 from sidelight.engine import Engine
-from sidelight.indexing import facts, pipeline
+from sidelight.errors import IndexUnavailableError
+from sidelight.indexing import facts, pipeline, worker
 from sidelight.language.terms import Terms
 from sidelight.models.embedder import Embedder
+from sidelight.store.tables import Tables
 from sidelight.types import Mode, Progress, SearchRequest
 
 NOTES = {
@@ -148,6 +150,31 @@ def test_a_rebuild_of_a_running_engine_reads_everything_and_answers_all_the_time
     assert counted.embedded == [], "vectors are kept by what was embedded"
     assert "a rebuild was asked for" in {now.reason for now in said}
     assert said[-1].reason == ""
+
+
+def test_a_rebuild_that_a_full_disk_stopped_is_taken_up_again(
+    counted: Counted, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pipeline, "_COMMIT_NOTES", 1)
+    monkeypatch.setattr(worker, "_RETRY_S", 0.05)
+    engine = counted.open()
+    engine.start()
+    wait_until_idle(engine)
+    replace, refused = Tables.replace, []
+
+    def full(tables: Tables, batch: Any, *rest: Any) -> None:
+        if not refused:
+            refused.extend(draft.row.path for draft in batch)
+            raise IndexUnavailableError("The index cannot be written.", "Free some space.")
+        replace(tables, batch, *rest)
+
+    monkeypatch.setattr(Tables, "replace", full)
+    counted.read = []
+    engine.rebuild()
+    end = time.monotonic() + 60
+    while not (refused and set(counted.read) == set(NOTES) and len(counted.read) > len(NOTES)):
+        assert time.monotonic() < end, "what the disk had no room for is read again"
+        time.sleep(0.02)
 
 
 def test_a_rebuild_begins_with_nothing_where_nothing_can_be_read(counted: Counted) -> None:

@@ -179,6 +179,7 @@ def test_a_vault_that_is_waited_for_and_one_that_is_scanned_are_told(vault: Path
     index.status = lambda: (IndexState("s", 2, 5, 4, 1), Progress("waiting", 0, 0))
     index.problem = "The index cannot be written (No space left on device)."
     check_says(only(diagnose(vault, index=index), "index"), "error", "No space left", "by itself")
+    assert "No space left" not in str(only(diagnose(vault, index=index), "watching"))
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads Linux's list of mounts")

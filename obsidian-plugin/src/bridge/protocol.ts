@@ -335,7 +335,7 @@ export interface Progress {
   /** Items a second. */
   rate: number;
   seconds_left: number | null;
-  /** Why all of it is done anew, if it is. */
+  /** Why it waits or does all of it anew, if so. */
   reason?: string;
 }
 

@@ -126,8 +126,11 @@ function quiet(
 function indexing({ progress }: Situation): Banner | null {
   if (progress?.phase === "paused")
     return quiet("paused", t("banner.paused.title"), t("banner.paused.detail"), ["resume"]);
-  if (progress?.phase === "waiting")
-    return quiet("waiting", t("banner.waiting.title"), t("banner.waiting.detail"), []);
+  if (progress?.phase === "waiting") {
+    const why = progress.reason ?? "";
+    const details = why === "" ? [] : [why];
+    return quiet("waiting", t("banner.waiting.title"), t("banner.waiting.detail"), [], details);
+  }
   if (progress === null || !isWorking(progress)) return null;
   const counted = t("banner.indexing.count", { done: progress.done, total: progress.total });
   const parts = [progress.total > 0 ? counted : "", timeLeft(progress.seconds_left)];

@@ -332,7 +332,7 @@ class Progress(TypedDict):
     total: int
     rate: Annotated[float, "Items a second."]
     seconds_left: float | None
-    reason: NotRequired[Annotated[str, "Why all of it is done anew, if it is."]]
+    reason: NotRequired[Annotated[str, "Why it waits or does all of it anew, if so."]]
 
 
 class Problem(TypedDict):

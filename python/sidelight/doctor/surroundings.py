@@ -173,7 +173,8 @@ def check_log(visit: Visit) -> list[Finding]:
 def check_watching(visit: Visit) -> list[Finding]:
     """Can the system tell of every change in this vault?"""
     vault, seconds = visit.places.vault, visit.settings.poll_seconds
-    if visit.index is not None and visit.index.problem:
+    waits = visit.index is not None and visit.index.status()[1].phase == "waiting"
+    if visit.index is not None and visit.index.problem and not waits:  # else see `check_index`
         finding = f"The daemon looks through the vault every {seconds} s: {visit.index.problem}"
         remedy = "Changes are found later than usual; mend that, then start the daemon again."
         return [warning("watching", finding, remedy)]

@@ -184,17 +184,17 @@ class Worker:
         self._tell(Progress("scan", 0, 0))
         try:
             changes = self._indexer.scan(forced=forced)
+            if not self._polling:
+                self._problem = ""
+            if self._away:
+                self._away = False
+                self._on_back()
+            self._apply(changes)
+            if not self._stopping:
+                self._indexer.finished(changes, self._tell, forced=forced)
         except BaseException:
-            self._forced = self._forced or forced
+            self._forced = self._forced or forced  # it is done only once all of it is
             raise
-        if not self._polling:
-            self._problem = ""
-        if self._away:
-            self._away = False
-            self._on_back()
-        self._apply(changes)
-        if not self._stopping:
-            self._indexer.finished(changes, self._tell, forced=forced)
 
     def _apply(self, changes: Changes) -> None:
         self._indexer.apply(changes, self._tell, lambda: self._stopping)

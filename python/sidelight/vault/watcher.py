@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -18,6 +19,7 @@ from sidelight.config import Settings
 log = logging.getLogger(__name__)
 
 _POLLED_FILE_SYSTEMS = 1_000  # ms between two looks of the fallback inside watchfiles
+_LOOK_AT_FOLDER_S = 2.0  # at the vault's own folder, of which the system tells nothing
 
 
 class Watcher:
@@ -29,7 +31,8 @@ class Watcher:
         on_changes: called with vault paths that came, changed or went; may be folders.
         on_lost: called with the reason when the system cannot watch (its limit is reached, a
             network drive); the caller scans from time to time instead.
-        on_gap: called once it watches anew; what changed in between went unseen.
+        on_gap: called once the vault's folder went, and once it watches anew; what changed in
+            between went unseen.
     """
 
     def __init__(
@@ -72,6 +75,7 @@ class Watcher:
 
     def _watch(self) -> bool:
         """One turn; whether another one is to follow."""
+        folder, looked, gone = self._folder(), time.monotonic(), False
         try:
             for changes in watch(
                 self._vault,
@@ -80,11 +84,20 @@ class Watcher:
                 step=self._settings.debounce_ms,
                 stop_event=self._turn,
                 rust_timeout=500,
-                yield_on_timeout=False,
+                yield_on_timeout=True,
                 raise_interrupt=False,
                 poll_delay_ms=_POLLED_FILE_SYSTEMS,
             ):
-                self._on_changes({self._vault_path(path) for _, path in changes})
+                if changes:
+                    self._on_changes({self._vault_path(path) for _, path in changes})
+                if time.monotonic() - looked < _LOOK_AT_FOLDER_S:
+                    continue
+                now, looked = self._folder(), time.monotonic()
+                if now is not None and (gone or now != folder):
+                    return not self._stop.is_set()
+                if now is None and not gone:
+                    gone = True
+                    self._on_gap()
         except (OSError, RuntimeError) as error:
             log.warning("watching stopped: %s", type(error).__name__)
             self._on_lost(str(error).splitlines()[0][:200])
@@ -92,6 +105,18 @@ class Watcher:
         if not self._turn.is_set():
             self._on_lost("the system stopped reporting changes")
         return self._turn.is_set() and not self._stop.is_set()
+
+    def _folder(self) -> tuple[int, int] | None:
+        """Which folder stands at the vault's path; None if there is none.
+
+        A drive that is unmounted, or a folder that is moved away, raises no event: the system
+        goes on watching the folder that was there.
+        """
+        try:
+            status = self._vault.stat()
+        except OSError:
+            return None
+        return status.st_dev, status.st_ino
 
     def _wanted(self, change: Change, path: str) -> bool:
         """Leaves out hidden files, except those that say what is excluded."""
