@@ -13,7 +13,11 @@ from sidelight.bridge.wire import search_result_json
 from sidelight.config import Settings
 from sidelight.engine import Engine
 from sidelight.indexing import facts, pipeline
+from sidelight.language.entities import entities_of, entity_key
+from sidelight.language.user_words import UserWords
 from sidelight.query import asked as asking
+from sidelight.query.chains import MOST_THINGS, things_in
+from sidelight.store.graph import EntityGraph, of_passages
 from sidelight.types import Mode, Result, SearchRequest, SearchResult
 
 NOTES = {
@@ -29,6 +33,7 @@ NOTES = {
     "红玉.md": "# 红玉\n\n接穗要斜切。\n",
     "蓝湾.md": "# 蓝湾\n\n鞋套在左手柜子。\n",
 } | {f"filler/{n:02}.md": f"# filler {n}\n\n窗外第{n}阵风吹过。\n" for n in range(40)}
+NONE = UserWords(())
 SMALL: dict[str, Any] = {"graph": True, "graph_least_passages": 20, "gate_strictness": "off"}
 
 
@@ -159,6 +164,64 @@ def test_what_is_saved_and_deleted_is_followed_at_once_and_after_a_start(tmp_pat
     fresh = opened(vault, tmp_path / "fresh")
     assert fresh._catalog.graph.counts() == before
     fresh.close()
+
+
+def test_renamed_folders_leave_the_counts_of_a_rebuild(tmp_path: Path) -> None:
+    vault, data = tmp_path / "vault", tmp_path / "data"
+    write(
+        vault, NOTES | {f"filler/梧桐{n}.md": f"# 梧桐{n}\n\nHeron 与潘老师。\n" for n in range(60)}
+    )
+    engine = opened(vault, data)
+    for before, after in (("filler", "搬家 1"), ("搬家 1", "Moved/深/处")):
+        (vault / after).parent.mkdir(parents=True, exist_ok=True)
+        (vault / before).rename(vault / after)
+        engine.sync(lexical_only=True)
+    (vault / "潘老师.md").rename(vault / "Moved" / "指挥.md")
+    engine.sync(lexical_only=True)
+    told = engine._catalog.graph.counts()
+    engine.close()
+    for folder in (data, tmp_path / "fresh"):
+        again = opened(vault, folder)
+        assert again._catalog.graph.counts() == told
+        again.close()
+
+
+@pytest.mark.parametrize(
+    "name", ["The", "And", "of the", "我们", "不", "x", "é", "𠮷", "-", "\u202e", "\x00"]
+)
+def test_a_name_that_says_nothing_never_stands_in_a_chain(name: str) -> None:
+    graph = of_passages(
+        (str(at), entities_of(name, (name,), [f"# {name}\n\nWe saw [[{name}]], #{name}."], NONE)[0])
+        for at in range(3)
+    )
+    assert entity_key(name) not in graph.counts()
+
+
+def test_control_and_right_to_left_characters_stay_in_their_names(tmp_path: Path) -> None:
+    vault = tmp_path / "vault"
+    text = "We saw [[שלום]] with Ab\x00cde and \u202eOkafor\u202c."
+    write(vault, NOTES | {"odd.md": f"# odd\n\n## a\n\n{text}\n\n## b\n\n{text}\n"})
+    engine = opened(vault, tmp_path / "data")
+    counts = engine._catalog.graph.counts()
+    assert counts["שלום"] == 2
+    assert not [key for key in counts if "\x00" in key or "\u202e" in key]
+    assert [d.channel for d in ask(engine, "שלום").degraded] == ["vector"]  # as in every test here
+    assert result_of(ask(engine, "שלום"), "Okafor.md") is not None
+    engine.close()
+
+
+def test_a_pasted_page_of_names_costs_no_look_up_for_each(monkeypatch: pytest.MonkeyPatch) -> None:
+    names = [f"{a}{b}" for a in "松柏槐柳榆桐" for b in "风云雷雨雪霜"]
+    graph = of_passages((str(at), names[at % 30 : at % 30 + 6]) for at in range(90))
+    looked: list[str] = []
+    look_up = EntityGraph._look_up
+    monkeypatch.setattr(
+        EntityGraph,
+        "_look_up",
+        lambda self, key, *rest: (looked.append(key), look_up(self, key, *rest))[1],
+    )
+    assert len(things_in("，".join(names), graph, 2)) == MOST_THINGS
+    assert looked == []
 
 
 def test_an_index_from_before_the_graph_reads_its_notes_again_and_says_so(

@@ -239,11 +239,13 @@ class Kills:
             try:
                 assert engine.no_vectors == ""
                 engine.sync()
+                followed = engine._catalog.graph.counts()
             finally:
                 engine.close()
             vault, data = self.places.vault, self.places.data
             found = rows_on_disk(vault, data, self.settings)
             check_same(found, fresh_rows(vault, self.settings))
+            assert followed == found["things"] != {}
             assert len(found["notes"]) == len(list(vault.rglob("*.md")))
             check_nothing_half_written(data)
         except BaseException:

@@ -23,7 +23,7 @@ from sidelight.language.stemming import singular
 from sidelight.language.stop_words import STOP_WORDS
 from sidelight.language.user_words import UserWords
 
-VERSION = 1  # a change asks for every note to be read again
+VERSION = 2  # a change asks for every note to be read again
 
 MOST_WORDS = 4  # of an English name or phrase; longer ones are sentences
 LONGEST = 30  # characters of a name that can stand for a thing
@@ -61,12 +61,13 @@ def entity_key(label: str) -> str:
 
 
 def chosen_name(name: str) -> str:
-    """A title, alias or tag as an entity; "" if it names no thing (a date, a sentence)."""
+    """A title, alias or tag as an entity; "" if it names no thing (a date, a sentence, "and")."""
     folded = " ".join(fold(name).text.split()).strip(" `'\"\\")
     plain = _NUMBER.sub("", folded)
-    if len(folded) > LONGEST or len(plain) < 2 or entity_key(folded) in GENERIC:
+    key = entity_key(folded)
+    if len(folded) > LONGEST or len(plain) < 2 or key in GENERIC:
         return ""
-    return folded
+    return "" if all(word in STOP_WORDS for word in key.split()) else folded
 
 
 def entities_of(

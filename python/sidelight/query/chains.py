@@ -98,16 +98,17 @@ def things_in(text: str, graph: EntityGraph, least: int) -> dict[str, float]:
     A name inside a longer one counts only where the longer leads nowhere (`least` as below).
     """
     found: dict[str, float] = {}
-    leading: list[str] = []
+
+    def leads(longer: str) -> bool:  # asked only of a name around another: a look-up costs
+        return bool(graph.edges(longer, least, WEAKEST, FIRST_HOP))
+
     for key in spans_of(text):
         if key in STOP_WORDS or key in GENERIC or not graph.holds(key) or graph.is_hub(key):
             continue
         rarity = graph.rarity(key)
-        if rarity < FEWEST_TELLING or any(key in longer for longer in leading):
+        if rarity < FEWEST_TELLING or any(key in one and leads(one) for one in found):
             continue
         found[key] = rarity
-        if graph.edges(key, least, WEAKEST, FIRST_HOP):
-            leading.append(key)
     best = sorted(found, key=lambda key: (-found[key], key))[:MOST_THINGS]
     return {key: found[key] for key in best}
 
