@@ -361,7 +361,7 @@ class Engine:
         def lines_of(expression: str) -> list[tuple[str, int, str]]:
             return self.grep(expression, regex=True, limit=_MENTION_LINES, cancelled=cancelled)[0]
 
-        return mentions(self._index(), path, lines_of, buffer, limit)
+        return mentions(self._index(), path, lines_of, buffer, limit, cancelled)
 
     # ------------------------------------------------------------------ state
 

@@ -8,7 +8,8 @@ import pytest
 
 from sidelight.config import Settings
 from sidelight.engine import Engine
-from sidelight.errors import AccessError, NotFoundError
+from sidelight.errors import AccessError, CancelledError, NotFoundError
+from sidelight.language.matching import spelling_pattern
 from sidelight.types import Mention
 
 Seen = list[tuple[str, str, int, str]]
@@ -78,6 +79,94 @@ def test_an_alias_is_a_name(tmp_path: Path) -> None:
         [],
         [("A.md", "Person.md", 1, "keeper of tides"), ("B.md", "Person.md", 1, "潮汐员")],
     )
+
+
+def test_an_alias_of_a_note_with_a_chinese_path_is_a_name(tmp_path: Path) -> None:
+    check(
+        tmp_path,
+        {"控制/定理.md": "---\naliases: [终值, Final value]\n---\n", "N.md": "先看终值。\n"},
+        "N.md",
+        [("N.md", "控制/定理.md", 1, "终值")],
+        [],
+    )
+
+
+def test_alphabets_beside_chinese_are_whole_words(tmp_path: Path) -> None:
+    check(
+        tmp_path,
+        {"Kalman.md": "用Loops滤波，闭环Loop。\n", "Loop.md": "用Ｋalman滤波器，ǅKalman不是。\n"},
+        "Loop.md",
+        [("Loop.md", "Kalman.md", 1, "Ｋalman")],
+        [("Kalman.md", "Loop.md", 1, "Loop")],
+    )
+
+
+def test_places_are_right_after_characters_that_fold_to_more_or_fewer(tmp_path: Path) -> None:
+    check(
+        tmp_path,
+        {
+            "N.md": "  Straße  ﬁne\u00ad, STRASSE: İ a\u0301 the Große\tFi\u00adlter.\n",
+            "grosse filter.md": "",
+            "fine.md": "",
+        },
+        "N.md",
+        [("N.md", "fine.md", 1, "ﬁne"), ("N.md", "grosse filter.md", 1, "Große\tFi\u00adlter")],
+        [],
+    )
+
+
+def test_of_many_names_in_a_long_note_the_first_are_found_by_looking_no_further(
+    tmp_path: Path,
+) -> None:
+    """And no name has an expression of its own: 400 of them would take a second to make."""
+    vault = tmp_path / "vault"
+    vault.mkdir()
+    names = [f"Person {one:04}x" for one in range(400)]
+    for name in names:
+        (vault / f"{name}.md").touch()
+    lines = [f"{name} met {other}." for name, other in zip(names, names[::-1], strict=True)]
+    (vault / "All.md").write_text("\n".join(lines * 50), encoding="utf-8")
+    engine = Engine.open(vault, data_dir=tmp_path / "d", lexical_only=True, settings=Settings())
+    looks = 0
+
+    def count() -> bool:
+        nonlocal looks
+        looks += 1
+        return False
+
+    try:
+        engine.sync(lexical_only=True)
+        before = spelling_pattern.cache_info().misses
+        found = engine.mentions("All.md", limit=20, cancelled=count)
+        assert spelling_pattern.cache_info().misses - before < 10
+        assert seen(found.inside)[:3] == [
+            ("All.md", "Person 0000x.md", 1, "Person 0000x"),
+            ("All.md", "Person 0399x.md", 1, "Person 0399x"),
+            ("All.md", "Person 0001x.md", 2, "Person 0001x"),
+        ]
+        assert len(found.inside) == 20
+        assert looks < 1_000
+    finally:
+        engine.close()
+
+
+@pytest.mark.parametrize("path", ["Long.md", "Loop.md"])
+def test_looking_stops_as_soon_as_nobody_waits(tmp_path: Path, path: str) -> None:
+    """In the lines of a long note, and among the notes that name one."""
+    vault = tmp_path / "vault"
+    vault.mkdir()
+    (vault / "Long.md").write_text("什么也没有。\n" * 1_000, encoding="utf-8")
+    (vault / "Loop.md").touch()
+    for number in range(50):
+        (vault / f"N{number}.md").write_text("# Loop\n", encoding="utf-8")
+    engine = Engine.open(vault, data_dir=tmp_path / "d", lexical_only=True, settings=Settings())
+    asked = iter([False] * 10)
+    try:
+        engine.sync(lexical_only=True)
+        with pytest.raises(CancelledError):
+            engine.mentions(path, cancelled=lambda: next(asked, True))
+    finally:
+        engine.close()
 
 
 def test_notes_that_are_linked_already_are_no_suggestion(tmp_path: Path) -> None:

@@ -21,6 +21,8 @@ from sidelight.language.folding import (
 )
 
 _BETWEEN = f"[{INVISIBLE}]*"
+# Han characters and kana: words of theirs begin and end anywhere, and so do words beside them.
+_UNSPACED = "\u3040-\u9fff\U00020000-\U0003ffff"
 
 
 @lru_cache(maxsize=1_000)
@@ -40,8 +42,8 @@ def spelling_pattern(phrase: str, whole_words: bool = False) -> re.Pattern[str] 
         return None
     spelled = r"\s+".join(_BETWEEN.join(map(_spellings, word)) for word in words)
     if whole_words:
-        before = r"(?<![^\W_])" if _ends_open(words[0][0]) else ""
-        after = r"(?![^\W_])" if _ends_open(words[-1][-1]) else ""
+        before = rf"(?<![^\W_{_UNSPACED}])" if _ends_open(words[0][0]) else ""
+        after = rf"(?![^\W_{_UNSPACED}])" if _ends_open(words[-1][-1]) else ""
         spelled = f"{before}{spelled}{after}"
     return re.compile(spelled)
 
@@ -64,6 +66,13 @@ def holds(phrase: str, text: str, whole_words: bool = False) -> bool:
     if pattern is None or pattern.search(text):
         return True
     return _needs_folding(text) and pattern.search(fold(text).text) is not None
+
+
+def is_whole_word(text: str, start: int, end: int) -> bool:
+    """Whether no letters of alphabets go on at either end of a place in a text."""
+    before, after = text[max(start - 1, 0) : start], text[end : end + 1]
+    goes_on = before and _ends_open(before) and _ends_open(text[start])
+    return not (goes_on or (after and _ends_open(after) and _ends_open(text[end - 1])))
 
 
 def _needs_folding(text: str) -> bool:

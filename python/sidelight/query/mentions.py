@@ -8,10 +8,13 @@ they are now; suggests and never writes.
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import islice
 
+from sidelight.errors import CancelledError
 from sidelight.language.folding import fold, fold_case
-from sidelight.language.matching import find_spellings, spelling_pattern
+from sidelight.language.matching import find_spellings, is_whole_word, spelling_pattern
 from sidelight.language.stop_words import STOP_WORDS
 from sidelight.query.cite import LiveFile, LiveFiles
 from sidelight.query.index import Index
@@ -27,7 +30,14 @@ _HAN = re.compile(r"[\u3400-\u9fff\U00020000-\U0003ffff]")
 Grep = Callable[[str], Iterable[tuple[str, int, str]]]
 
 
-def mentions(index: Index, path: str, grep: Grep, buffer: str | None, limit: int) -> Mentions:
+def mentions(
+    index: Index,
+    path: str,
+    grep: Grep,
+    buffer: str | None,
+    limit: int,
+    cancelled: Callable[[], bool] = lambda: False,
+) -> Mentions:
     """The links that `path` could have, and those that others could have to it.
 
     Args:
@@ -36,6 +46,10 @@ def mentions(index: Index, path: str, grep: Grep, buffer: str | None, limit: int
         grep: finds the lines of notes that match an expression.
         buffer: the open editor's text of the note; counts instead of the file.
         limit: of each list; one suggestion for each pair of notes.
+        cancelled: whether nobody waits any more; asked for each line and each note.
+
+    Raises:
+        CancelledError: `cancelled` said so.
     """
     settings = index.settings
     files = LiveFiles(index.vault, settings.max_note_bytes, settings.followed_links)
@@ -45,47 +59,69 @@ def mentions(index: Index, path: str, grep: Grep, buffer: str | None, limit: int
     if live is None or live.content_hash is None or not path.lower().endswith(".md"):
         return Mentions((), ())
     return Mentions(
-        tuple(_inside(index, path, live, limit)),
-        tuple(_outside(index, path, files, grep, limit)),
+        tuple(islice(_inside(index, path, live, cancelled), limit)),
+        tuple(islice(_outside(index, path, files, grep, cancelled), limit)),
     )
 
 
-def _inside(index: Index, path: str, live: LiveFile, limit: int) -> list[Mention]:
-    """Names of other notes in this one; at one place the longest, of each note the first."""
-    lines = linkable_lines("\n".join(live.note.lines))
-    linked = {index.resolver.resolve(link.target, path) for link in live.note.links}
-    named = _named_in(index, _folded("\n".join(lines)), path)
-    found: list[Mention] = []
-    taken: list[tuple[int, int, int]] = []
-    for name, target in sorted(named, key=lambda one: (-len(one[0]), one)):
-        for line, start, end in _places(name, lines):
-            if any(line == other and start < to and end > at for other, at, to in taken):
-                continue
-            taken.append((line, start, end))
-            if target not in linked:
-                linked.add(target)
-                text = live.note.lines[line - 1]
-                found.append(Mention(path, target, name, line, (start, end), text))
-    found.sort(key=lambda mention: (mention.line, mention.columns))
-    return found[:limit]
+def _inside(
+    index: Index, path: str, live: LiveFile, cancelled: Callable[[], bool]
+) -> Iterator[Mention]:
+    """Names of other notes in this one, in order; at one place the longest, of each the first."""
+    suggested = {index.resolver.resolve(link.target, path) for link in live.note.links}
+    suggested.add(path)
+    names = _Names(index, path)
+    for number, line in enumerate(linkable_lines("\n".join(live.note.lines)), 1):
+        _stop_if(cancelled)
+        if next(names.places(_folded(line)), None) is None:
+            continue
+        folded, origins = _with_origins(line)
+        for start, end, name, target in names.places(folded):
+            if target not in suggested:
+                suggested.add(target)
+                columns = origins[start][0], origins[end - 1][1]
+                text = live.note.lines[number - 1]
+                yield Mention(path, target, name, number, columns, text)
 
 
-def _named_in(index: Index, folded: str, path: str) -> Iterator[tuple[str, str]]:
-    """Names in a folded text, each with the note that it means."""
-    with index.catalog.lock:
-        index.metadata.refresh(index.catalog)
+class _Names:
+    """What other notes are called, by the first two characters: one pass over a text finds all."""
+
+    def __init__(self, index: Index, path: str) -> None:
+        self._index = index
+        self._path = path
         meant: dict[str, tuple[bool, str, str]] = {}  # a title before an alias
-        for label, name, target, is_title in index.metadata.names():
-            if target != path and label in folded and _is_telling(label):
-                meant[label] = min(meant.get(label, (True, "~", "")), (not is_title, target, name))
-        for is_alias, target, name in meant.values():
-            resolved = None if is_alias else index.resolver.resolve(name, path)
-            if (resolved or target) != path:
-                yield name, resolved or target
+        with index.catalog.lock:
+            index.metadata.refresh(index.catalog)
+            for label, name, target, is_title in index.metadata.names():
+                if target != path and _is_telling(label):
+                    means = (not is_title, target, name)
+                    meant[label] = min(means, meant.get(label, means))
+        self._meant = meant
+        self._starts: dict[str, list[str]] = defaultdict(list)
+        for label in sorted(meant, key=len, reverse=True):
+            self._starts[label[:2]].append(label)
+
+    def places(self, folded: str) -> Iterator[tuple[int, int, str, str]]:
+        """Start, end, name and note of each place, in order and not overlapping."""
+        end = 0
+        for start in range(len(folded)):
+            labels = self._starts.get(folded[start : start + 2]) if start >= end else None
+            for label in labels or ():
+                to = start + len(label)
+                if folded.startswith(label, start) and is_whole_word(folded, start, to):
+                    end = to
+                    yield start, end, *self._named(label)
+                    break
+
+    def _named(self, label: str) -> tuple[str, str]:
+        is_alias, target, name = self._meant[label]
+        resolved = None if is_alias else self._index.resolver.resolve(name, self._path)
+        return name, resolved or target
 
 
 def _outside(
-    index: Index, path: str, files: LiveFiles, grep: Grep, limit: int
+    index: Index, path: str, files: LiveFiles, grep: Grep, cancelled: Callable[[], bool]
 ) -> Iterator[Mention]:
     """Other notes that name this one and do not link to it, each at the first such place."""
     note = index.catalog.notes.get(path)
@@ -94,8 +130,8 @@ def _outside(
     patterns = [pattern.pattern for pattern in map(spelling_pattern, names) if pattern]
     if not patterns:
         return
-    count = 0
     for source in dict.fromkeys(where for where, _, _ in grep("|".join(patterns))):
+        _stop_if(cancelled)
         if source == path or not source.lower().endswith(".md") or _links(index, source, path):
             continue
         live = files.get(source)
@@ -108,9 +144,6 @@ def _outside(
             continue
         (line, start, end), name = first
         yield Mention(source, path, name, line, (start, end), live.note.lines[line - 1])
-        count += 1
-        if count == limit:
-            return
 
 
 def _links(index: Index, source: str, path: str) -> bool:
@@ -135,6 +168,28 @@ def _is_telling(label: str) -> bool:
     if label in STOP_WORDS or not any(character.isalpha() for character in label):
         return len(label) >= 8 and label not in STOP_WORDS  # a date, a long number
     return len(label) >= (_MIN_HAN if _HAN.search(label) else _MIN_LETTERS)
+
+
+def _stop_if(cancelled: Callable[[], bool]) -> None:
+    if cancelled():
+        raise CancelledError("The request was cancelled.")
+
+
+def _with_origins(line: str) -> tuple[str, list[tuple[int, int]]]:
+    """A line as `_folded` spells it, and which code points each character came from."""
+    folded = fold(line)
+    characters: list[str] = []
+    origins: list[tuple[int, int]] = []
+    for place, character in enumerate(folded.text):
+        if not character.isspace():
+            spelled = fold_case(character)
+        elif characters and characters[-1] != " ":
+            spelled = " "
+        else:
+            continue
+        characters += spelled
+        origins += [folded.span(place, place + 1)] * len(spelled)
+    return "".join(characters), origins
 
 
 def _folded(text: str) -> str:
