@@ -178,6 +178,29 @@ def test_commands_ask_the_running_daemon(
     assert daemon.process.poll() is None
 
 
+def test_a_running_daemon_decides_by_a_new_calibration(
+    serve: Callable[..., Daemon], vault: Path, tmp_path: Path
+) -> None:
+    daemon = serve()
+    eventually(lambda: daemon.search("拿铁")["results"])
+
+    def threshold() -> float:
+        params = {"text": "拿铁", "mode": "lexical", "explain": True}
+        return float(daemon.client.call("query/search", params)["trace"]["gate"]["threshold"])
+
+    asked = [{"query": "拿铁" + "？" * n, "relevant": ["日记/小票.md"]} for n in range(5)]
+    questions = tmp_path / "questions.jsonl"
+    questions.write_text("\n".join(map(json.dumps, asked)), encoding="utf-8")
+    before = threshold()
+    command = [sys.executable, "-m", "sidelight", "calibrate", str(vault), str(questions)]
+    fitted = subprocess.run(
+        [*command, "--data-dir", str(tmp_path / "data")],
+        capture_output=True, text=True, encoding="utf-8", timeout=START_S, check=False,
+    )  # fmt: skip
+    assert fitted.returncode == 0, fitted.stderr
+    assert threshold() != before
+
+
 def test_idle_daemon_uses_no_processor(serve: Callable[..., Daemon]) -> None:
     daemon = serve()
 

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import json
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from sidelight.config import Settings
 from sidelight.doctor import diagnose
 from sidelight.engine import Engine
+from sidelight.errors import UsageError
 from sidelight.evaluation.calibration import calibrate, save
+from sidelight.evaluation.laboratory import chosen
+from sidelight.evaluation.recollection import recollect
 from sidelight.evaluation.runs import evaluate
 from sidelight.evaluation.topics import Topic
+from sidelight.models.session import Array
 from sidelight.types import SearchRequest
 
 NOTES = {
@@ -106,3 +112,58 @@ def test_a_calibration_survives_a_rebuild_and_doctor_shows_it(engine: Engine) ->
     assert len(told) == 1
     assert "Fitted to 7 questions on " in told[0]
     assert f"{made.channels} {threshold:.3f}" in told[0]
+
+
+def test_a_calibration_counts_where_chains_of_mentions_take_part(engine: Engine) -> None:
+    engine.settings = Settings(graph=True, graph_least_passages=1)
+    made = calibrate(engine, TOPICS, model="")
+    assert list(made.gates) == ["bm25+metadata"]  # whether chains took part or not
+    save(engine.places.calibration, made)
+    engine.update_settings({})  # reads the gate anew, as a daemon is told to
+    trace = engine.search(SearchRequest(TOPICS[0].query, explain=True)).trace or {}
+    assert "graph" in trace["channels"]
+    assert trace["gate"]["threshold"] == made.gates["bm25+metadata"].thresholds["balanced"]
+
+
+@pytest.mark.parametrize(
+    "gates",
+    [[], {"bm25+metadata": {}}, {"bm25+metadata": {"bias": 0, "weights": None, "thresholds": {}}},
+     {"bm25+metadata": {"bias": 0, "weights": {}, "thresholds": {"balanced": 0.5}}},
+     {"bm25+metadata": {"bias": "0", "weights": {}, "thresholds": dict.fromkeys(
+         ("lenient", "balanced", "strict"), 0.5)}}],
+    ids=["list", "empty", "nothing", "one threshold", "text"],
+)  # fmt: skip
+def test_a_calibration_that_is_not_whole_is_left_out_and_doctor_says_so(
+    engine: Engine, gates: object
+) -> None:
+    content = {"format": 1, "model": "", "fitted_at": 1.0, "questions": {}, "gates": gates}
+    engine.places.calibration.parent.mkdir(parents=True, exist_ok=True)
+    engine.places.calibration.write_text(json.dumps(content), encoding="utf-8")
+    engine.update_settings({})
+    assert engine.search(SearchRequest(TOPICS[0].query)).ok
+    found = [f for f in diagnose(engine.vault, index=engine) if f.check == "calibration"]
+    assert [f.severity for f in found] == ["warning"]
+    assert "cannot be used" in found[0].finding
+
+
+class Reranker:
+    """Reads a passage as the better the later it stands."""
+
+    name = "fake"
+
+    def score(self, query: str, passages: Sequence[str], cancelled: object = None) -> Array:
+        return np.linspace(0.1, 0.9, len(passages), dtype=np.float32)
+
+
+def test_the_rerank_recipe_orders_by_what_the_model_said(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with pytest.raises(UsageError, match="reranker took no part"):
+        recollect(engine, TOPICS, rerank=True)
+    monkeypatch.setattr(engine._models, "reranker", Reranker())
+    evidence, model = chosen(["evidence", "rerank=1"])
+    several = 0
+    for found in recollect(engine, TOPICS, rerank=True):
+        assert model.notes(found) == evidence.notes(found)[::-1], found.topic.query
+        several += len(found.paths) > 1
+    assert several

@@ -299,7 +299,11 @@ def write_calibration(vault: Path, text: str) -> None:
 
 
 def test_the_calibration_is_told(vault: Path) -> None:
-    gate = {"bias": 0.0, "weights": {}, "thresholds": {"balanced": 0.43}}
+    gate = {
+        "bias": 0.0,
+        "weights": {},
+        "thresholds": {"lenient": 0.3, "balanced": 0.43, "strict": 0.5},
+    }
     content = {
         "format": 1,
         "model": "",

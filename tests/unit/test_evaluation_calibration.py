@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from evaluation_fakes import Answer, FakeEngine
 
-from sidelight.errors import UsageError
+from sidelight.errors import QueriesError, UsageError
 from sidelight.evaluation.calibration import calibrate, report, save
 from sidelight.evaluation.gate_fit import Observation, fit_gate, logit
 from sidelight.evaluation.topics import Topic
@@ -140,7 +140,7 @@ def test_held_out_questions_are_reported_and_not_fitted_on(tmp_path: Path) -> No
 
 
 def test_every_way_of_asking_is_observed(tmp_path: Path) -> None:
-    topics = questions(3, 2)
+    topics = questions(5, 2)
     engine = engine_of(tmp_path, topics)
     made = calibrate(engine, topics, model="m")
     assert {request.mode for request in engine.asked} == {
@@ -155,3 +155,12 @@ def test_a_wrong_share_to_hold_out_is_refused(tmp_path: Path) -> None:
     topics = questions(3, 2)
     with pytest.raises(UsageError, match="between 0 and 1"):
         calibrate(engine_of(tmp_path, topics), topics, model="m", holdout=1.0)
+
+
+@pytest.mark.parametrize(("answerable", "holdout"), [(0, 0.0), (1, 0.0), (4, 0.0), (8, 0.5)])
+def test_too_few_questions_open_no_gate(tmp_path: Path, answerable: int, holdout: float) -> None:
+    topics = questions(answerable, 5)
+    engine = engine_of(tmp_path, topics)
+    with pytest.raises(QueriesError, match="Too few answerable questions to fit on"):
+        calibrate(engine, topics, model="m", holdout=holdout)
+    assert not engine.asked  # nothing is asked in vain

@@ -39,7 +39,7 @@ def test_every_system_kind_and_gate_figure_is_shown(tmp_path: Path) -> None:
 
 
 def test_a_calibration_says_what_was_chosen_and_whether_it_counts(tmp_path: Path) -> None:
-    made = calibrate(engine(tmp_path), TOPICS, model="m")
+    made = calibrate(engine(tmp_path), TOPICS * 5, model="m")
     text = render_calibration(made)
     assert "balanced" in text
     assert "fitted on" in text

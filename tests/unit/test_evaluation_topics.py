@@ -9,7 +9,7 @@ import pytest
 
 from sidelight.cli import main
 from sidelight.errors import UsageError
-from sidelight.evaluation.topics import read_topics
+from sidelight.evaluation.topics import read_topics, unknown_notes
 
 
 def write(folder: Path, *lines: object) -> Path:
@@ -123,3 +123,20 @@ def test_a_query_file_that_is_wrong_is_no_wrong_usage(
         said = capsys.readouterr().err
         assert name in said
         assert said.count("\n") == 1
+
+
+def test_a_path_as_windows_shows_it_is_the_same_note(tmp_path: Path) -> None:
+    file = write(tmp_path, {"query": "拿铁", "relevant": ["日记\\小票.md"], "also": ["a\\b.md"]})
+    (topic,) = read_topics(file)
+    assert (topic.relevant, topic.also) == ({"日记/小票.md"}, {"a/b.md"})
+
+
+def test_judged_notes_that_no_search_can_find_are_named(tmp_path: Path) -> None:
+    decomposed = "cafe\u0301.md"
+    file = write(
+        tmp_path,
+        {"query": "x", "relevant": ["小票.md", "拼错.md", decomposed]},
+        {"query": "y", "relevant": ["拼错.md"], "also": ["gone.md"]},
+    )
+    held = {"小票.md", "caf\u00e9.md"}
+    assert unknown_notes(read_topics(file), held.__contains__) == ["拼错.md"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -24,6 +25,7 @@ from sidelight.types import Finding, Mode, PackRequest, SearchRequest
 
 if TYPE_CHECKING:
     from sidelight.engine import Engine
+    from sidelight.evaluation.topics import Topic
     from sidelight.query.whole import WholeVault
     from sidelight.sources.feedback import FeedbackLog
 
@@ -190,6 +192,25 @@ def engine(vault: Path, data_dir: Path | None, *, lexical_only: bool = False) ->
         yield opened
     finally:
         opened.close()
+
+
+def warn_of_unknown_notes(engine: Engine, topics: Sequence[Topic]) -> None:
+    """Says on standard error which notes the judgements name and no search can find.
+
+    A misspelt path would look like a bad search otherwise.
+    """
+    from sidelight.evaluation.topics import unknown_notes
+
+    def known(path: str) -> bool:
+        attached = not path.endswith(".md") and (engine.vault / path).is_file()
+        return attached or engine.note_status(path).indexed
+
+    unknown = unknown_notes(topics, known)
+    if unknown:
+        shown = ", ".join(unknown[:3]) + (", ..." if len(unknown) > 3 else "")
+        what = "1 note" if len(unknown) == 1 else f"{len(unknown)} notes"
+        said = f"{what} of the query file cannot be found, being not in the index: {shown}"
+        print(f"sidelight: {said}", file=sys.stderr)
 
 
 def findings(vault: Path, data_dir: Path | None) -> Sequence[Finding]:

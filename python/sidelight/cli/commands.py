@@ -256,6 +256,7 @@ def evaluate(
         print(comparing.recipes(vault, data_dir, topics, recipes, as_json))
         return
     with ask.engine(vault, data_dir) as engine, show.progress("Asking") as progress:
+        ask.warn_of_unknown_notes(engine, topics)
         evaluation = evaluate(engine, topics, limit=limit, rerank=rerank, progress=progress)
         contexts = measure_contexts(engine, topics, budget, progress)
     layers: dict[str, Any] = {"context": contexts_json(contexts, budget)}
@@ -290,11 +291,13 @@ def calibrate(
 
     topics = read_topics(queries, query_field)
     with ask.engine(vault, data_dir) as engine, show.progress("Asking") as progress:
+        ask.warn_of_unknown_notes(engine, topics)
         fitted = calibrate(
             engine, topics, model=engine.model_id, holdout=holdout, progress=progress
         )
         if not dry_run:
             save(engine.places.calibration, fitted)
+            ask.set_settings(vault, data_dir, {})  # a running daemon reads the gate anew
     print(
         show.as_json(fitted.report_json())
         if as_json

@@ -22,6 +22,7 @@ def recipes(
     """
     wanted = chosen([DEFAULT, *names])
     with ask.engine(vault, data_dir) as engine, show.progress("Asking") as progress:
+        ask.warn_of_unknown_notes(engine, topics)
         reranks = any(one.name == "rerank" for one in wanted)
         found = recollect(engine, topics, progress, fewest=1, rerank=reranks)
     rows = compare({"questions": found}, wanted)

@@ -29,6 +29,7 @@ def tune(
 
     topics = read_topics(queries, query_field)
     with ask.engine(vault, data_dir) as engine, show.progress("Asking") as progress:
+        ask.warn_of_unknown_notes(engine, topics)
         settings = engine.settings
         engine.settings = replace(settings, pool=tuning.DEEPEST)
         found = recollect(engine, topics, progress, fewest=tuning.FEWEST)

@@ -24,6 +24,7 @@ from sidelight.models.registry import (
     resolve_folder,
     verify,
 )
+from sidelight.query.gate import parse_gates
 from sidelight.types import Finding
 
 LITTLE_SPACE = 1_000_000_000  # bytes; an index of 20,000 passages and its rewriting need 0.3 GB
@@ -86,7 +87,7 @@ def check_calibration(visit: Visit) -> list[Finding]:
         return [info("calibration", "The evidence gate is off: every query gets results.", remedy)]
     again = "Run `sidelight calibrate VAULT QUERIES.jsonl` again."
     try:
-        content = json.loads(file.read_text("utf-8"))
+        content = parse_gates(file.read_text("utf-8"))
         thresholds = {
             name: gate["thresholds"][strictness] for name, gate in content["gates"].items()
         }

@@ -11,7 +11,8 @@ The result is one small JSON file at `Places.calibration`, apart from the index:
          "thresholds": {"lenient": 0.31, "balanced": 0.44, "strict": 0.60}}}}
 
 A gate belongs to the set of channels that took part (names sorted, joined by `+`), as their
-numbers mean something else when a channel is missing. How the reader (`query/gate.py`) applies it:
+numbers mean something else when a channel is missing; chains of mentions are no part of it. How
+the reader (`query/gate.py`) applies it:
 
     confidence = sigmoid(bias + sum of weight * feature); a missing feature counts 0
     let through if confidence >= thresholds[strictness]
@@ -35,7 +36,7 @@ from pathlib import Path
 from typing import Any
 
 from sidelight.config import write_private
-from sidelight.errors import UsageError
+from sidelight.errors import QueriesError, UsageError
 from sidelight.evaluation.gate_fit import (
     FEWEST_OF_A_KIND,
     FEWEST_TO_FIT,
@@ -49,6 +50,7 @@ from sidelight.evaluation.gate_fit import (
 from sidelight.evaluation.metrics import auc
 from sidelight.evaluation.runs import Searcher
 from sidelight.evaluation.topics import Topic
+from sidelight.query.gate import gate_name
 from sidelight.types import Mode, SearchRequest
 
 FORMAT = 1
@@ -128,13 +130,20 @@ def calibrate(
         progress: called with (searches done, searches in all).
 
     Raises:
-        UsageError: there is no answerable question, or `holdout` leaves none.
+        UsageError: `holdout` is no share, or the channels did not answer steadily.
+        QueriesError: too few answerable questions are left to fit on.
     """
     if not 0 <= holdout < 1:
         raise UsageError("The share to hold out must lie between 0 and 1.", "Try --holdout 0.5.")
+    held = _held_out(topics, holdout, seed)
+    left = sum(topic.answerable for i, topic in enumerate(topics) if i not in held)
+    if left < FEWEST_OF_A_KIND:
+        raise QueriesError(
+            f"Too few answerable questions to fit on: {left}.",
+            f"Write at least {FEWEST_OF_A_KIND}, or hold out fewer; 30 to 50 are better.",
+        )
     seen = observe_all(engine, topics, progress)
     channels = next(iter(seen))  # hybrid is asked first: the set that a plain search uses
-    held = _held_out(topics, holdout, seed)
     gates: dict[str, FittedGate] = {}
     for name, observations in seen.items():
         fitted = [o for i, o in enumerate(observations) if i not in held]
@@ -233,8 +242,7 @@ def _observe(engine: Searcher, topic: Topic, mode: Mode) -> tuple[str, Observati
     trace = result.trace or {}
     features = {name: float(v) for name, v in trace.get("gate", {}).get("features", {}).items()}
     features.setdefault(SHIPPED, logit(result.confidence))
-    channels = "+".join(sorted(trace.get("channels", {})))
-    return channels, Observation(features, topic.answerable)
+    return gate_name(trace.get("channels", ())), Observation(features, topic.answerable)
 
 
 def _as_it_was(engine: Searcher, topics: Sequence[Topic], held: set[int]) -> GateReport:

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sidelight.config import Settings
-from sidelight.errors import QueriesError
+from sidelight.errors import QueriesError, UsageError
 from sidelight.evaluation.metrics import ndcg, note_ranking
 from sidelight.evaluation.runs import CHANNELS, DEPTH, Searcher
 from sidelight.evaluation.topics import Topic
@@ -125,6 +125,7 @@ def recollect(
 
     Raises:
         QueriesError: there are fewer answerable questions.
+        UsageError: `rerank`, and the model did not read what was found.
     """
     answerable = [topic for topic in topics if topic.answerable]
     if len(answerable) < fewest:
@@ -135,7 +136,14 @@ def recollect(
     found = []
     for done, topic in enumerate(answerable, start=1):
         asked = SearchRequest(text=topic.query, explain=True, gate=False, rerank=rerank)
-        found.append(Recollection.of(topic, engine.search(asked).trace or {}))
+        answer = engine.search(asked)
+        missing = [one.reason for one in answer.degraded if rerank and one.channel == "rerank"]
+        if missing:
+            raise UsageError(
+                f"The reranker took no part ({missing[0]}), so there is nothing to compare.",
+                "Name a model in the setting reranker_model, or raise rerank_timeout_ms.",
+            )
+        found.append(Recollection.of(topic, answer.trace or {}))
         if progress is not None:
             progress(done, len(answerable))
     return found

@@ -50,7 +50,6 @@ class QueryRun:
     covered: bool | None  # a cited range holds an answer; None: not asked
     covered_in_relevant: bool | None  # the same, of ranges in relevant notes alone
     latency_ms: float
-    channel_sets: str  # the channels that took part, joined by "+"
     features: Mapping[str, float]  # what the gate saw
 
     def measures(self, system: str) -> dict[str, float] | None:
@@ -164,7 +163,6 @@ def _run(engine: Searcher, topic: Topic, *, limit: int, rerank: bool, mode: Mode
         covered=covered,
         covered_in_relevant=in_relevant,
         latency_ms=latency_ms,
-        channel_sets="+".join(sorted(trace.get("channels", {}))),
         features=gate.get("features", {}),
     )
 

@@ -7,7 +7,8 @@ unknown keys are ignored. Does no searching.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+import unicodedata
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -72,6 +73,17 @@ def read_topics(path: Path, query_field: str = "query") -> tuple[Topic, ...]:
     return tuple(topics)
 
 
+def unknown_notes(topics: Sequence[Topic], known: Callable[[str], bool]) -> list[str]:
+    """Notes that the judgements name and the vault does not hold: no search can find them.
+
+    Args:
+        topics: the questions.
+        known: whether a path is indexed.
+    """
+    named = dict.fromkeys(path for topic in topics for path in sorted(topic.relevant))
+    return [p for p in named if not known(p) and not known(unicodedata.normalize("NFC", p))]
+
+
 class _Row:
     """One line of a query file, checked as it is read."""
 
@@ -110,7 +122,7 @@ class _Row:
             path = item.get("path") if isinstance(item, dict) else item
             if not isinstance(path, str) or not path:
                 raise self.error(f"'{key}' must be a list of objects with a 'path'")
-            found.append(path)
+            found.append(path.replace("\\", "/"))  # as Windows shows it; no note's name has one
         return frozenset(found)
 
     def flag(self, key: str, default: bool) -> bool:

@@ -63,6 +63,7 @@ def _explained(candidate: Candidate) -> dict[str, Any]:
         "title": _known(candidate.title),
         "coverage": candidate.coverage,
         "evidence": candidate.evidence,
+        "rerank_score": candidate.rerank_score,
     }
 
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from importlib.resources import files
@@ -82,6 +82,41 @@ def features(ordered: Sequence[Candidate], query: LexicalQuery | None) -> dict[s
     }
 
 
+def gate_name(channels: Iterable[str]) -> str:
+    """Which gate decides where these channels took part; chains of mentions are no part of it."""
+    return "+".join(sorted(set(channels) - {"graph"}))
+
+
+def parse_gates(text: str) -> Mapping[str, Any]:
+    """The content of a calibration.
+
+    Raises:
+        ValueError: it is none, or a gate in it lacks a number.
+    """
+    content = json.loads(text)
+    if not isinstance(content, dict) or content.get("format") != 1:
+        raise ValueError("not a calibration of this version")
+    gates = content.get("gates")
+    if not isinstance(gates, dict) or not all(map(_is_gate, gates.values())):
+        raise ValueError("a gate in it is not whole")
+    return content
+
+
+def _is_gate(gate: Any) -> bool:
+    """Whether it has a bias, weights and a threshold for each strictness, all of them numbers."""
+    if not isinstance(gate, dict):
+        return False
+    weights, thresholds = gate.get("weights"), gate.get("thresholds")
+    if not isinstance(weights, dict) or not isinstance(thresholds, dict):
+        return False
+    numbers = [gate.get("bias"), *weights.values(), *thresholds.values()]
+    return PLAIN_THRESHOLDS.keys() <= thresholds.keys() and all(map(_is_number, numbers))
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+
+
 class Gate:
     """The gate in force for one vault.
 
@@ -100,15 +135,15 @@ class Gate:
         self._shipped = _for_model(_shipped(), model)
         self._calibrated = _for_model(_read(calibration), model)
 
-    def decide(self, found: Mapping[str, float], channels: Sequence[str]) -> Decision:
+    def decide(self, found: Mapping[str, float], channels: Iterable[str]) -> Decision:
         """Whether what was found is evidence.
 
         Args:
             found: from `features`.
             channels: that took part.
         """
-        name = "+".join(sorted(channels))
-        plain = PLAIN_THRESHOLDS if "vector" in channels else _WORDS_THRESHOLDS
+        name = gate_name(channels)
+        plain = PLAIN_THRESHOLDS if "vector" in name.split("+") else _WORDS_THRESHOLDS
         confidence, thresholds = _apply(self._shipped.get(name), found, plain)
         if name in self._calibrated:
             found = {**found, SHIPPED: _logit(confidence)}
@@ -141,21 +176,16 @@ def _for_model(content: Mapping[str, Any], model: str) -> dict[str, Any]:
 
 
 @cache
-def _shipped() -> dict[str, Any]:
+def _shipped() -> Mapping[str, Any]:
     file = files("sidelight.query").joinpath("gate.json")
-    return _parsed(file.read_text("utf-8")) if file.is_file() else {}
+    return parse_gates(file.read_text("utf-8")) if file.is_file() else {}
 
 
-def _read(calibration: Path) -> dict[str, Any]:
+def _read(calibration: Path) -> Mapping[str, Any]:
     try:
-        return _parsed(calibration.read_text("utf-8"))
-    except (FileNotFoundError, ValueError):
+        return parse_gates(calibration.read_text("utf-8"))
+    except (OSError, ValueError):
         return {}  # doctor names a calibration that cannot be read
-
-
-def _parsed(text: str) -> dict[str, Any]:
-    content = json.loads(text)
-    return content if isinstance(content, dict) and content.get("format") == 1 else {}
 
 
 def _leading(ordered: Sequence[Candidate], channel: str) -> set[str]:

@@ -141,6 +141,9 @@ def _answer(
     _go_on(cancelled)
     with stopwatch.stage("rerank"):
         reranked = _reranked(index, asked, order_by(settings.fusion, ordered))
+        if asked.rerank:  # still in the order of evidence, now with what the model says
+            read = {c.chunk.chunk_id: c for c in reranked.candidates}
+            ordered = [read[c.chunk.chunk_id] for c in ordered]
     _go_on(cancelled)
     with stopwatch.stage("cite"):
         shown = reranked.candidates
@@ -154,8 +157,7 @@ def _answer(
         direct = answer.cite_direct(index, asked, diverse)
     with stopwatch.stage("gate"):  # what is no longer on disk is no evidence
         left = direct.standing(ordered)
-        channels = [name for name in recalled.hits if name != "graph"]  # no part of the gate's
-        decision = index.gate.decide(features(left, asked.lexical), channels)
+        decision = index.gate.decide(features(left, asked.lexical), recalled.hits)
         if not asked.has_content:
             decision = index.gate.without_content(decision)
     _go_on(cancelled)
