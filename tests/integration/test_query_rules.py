@@ -137,3 +137,29 @@ def test_what_is_no_slip_of_a_known_word_is_left_as_typed(engine: Engine, query:
 
 def test_a_known_word_is_never_corrected(engine: Engine) -> None:
     assert not any(r.kind == "corrected" for r in ask(engine, "cats").reasons)
+
+
+@pytest.mark.parametrize(
+    "query", ["tag:#nope", "path:没有/", '["status":x]', "after:2099-01-01", "/zz+q/"]
+)
+def test_a_filter_that_selects_nothing_is_not_told_to_lack_words(
+    engine: Engine, query: str
+) -> None:
+    result = ask(engine, query)
+    assert not result.ok
+    assert [reason.kind for reason in result.reasons] == ["no_hits"]
+
+
+@pytest.mark.parametrize(
+    ("query", "unknown"),
+    [
+        ("知识图谱", ("知识", "图谱")),
+        ("漏电保护", ("漏电", "保护")),
+        ("cat 知识图谱", ("知识", "图谱")),
+        ("魍魉", ("魍魉",)),
+    ],
+)
+def test_unknown_words_are_words_and_no_pieces_torn_from_two(
+    engine: Engine, query: str, unknown: tuple[str, ...]
+) -> None:
+    assert ask(engine, query).query.unknown_terms == unknown

@@ -207,6 +207,10 @@ def test_tags_hold_what_is_below_them(query: str, tags: list[str], expected: boo
         ("-path:日记/", "日記/2024.md", False),
         ("path:/^日记.*md$/", "日记/2024.md", True),
         ("path:(a OR b)", "b.md", True),
+        ("path:日记\\2024", "日记/2024.md", True),
+        ('path:"Ops\\Errors"', "Ops/Errors/a.md", True),
+        ("path:(a OR -Ops\\Errors)", "Ops/Errors/b.md", False),
+        ("path:/^[^/]+$/", "a/b.md", False),
     ],
 )
 def test_41_paths_and_files_match_literally(query: str, path: str, expected: bool) -> None:

@@ -37,6 +37,7 @@ VAULT = _PathThatIsGiven(path_type=Path)
 _DATA_DIR = click.option(
     "--data-dir", type=VAULT, help="Where the index lies, instead of your data folder."
 )
+_MINUS = "a query that begins with a minus comes last, after `--`."
 _JSON = click.option("--json", "as_json", is_flag=True, help="One JSON document.")
 
 
@@ -54,6 +55,8 @@ def main() -> None:
     except click.exceptions.NoArgsIsHelpError as error:
         print(error.format_message(), file=sys.stderr)
         sys.exit(2)
+    except click.NoSuchOption as error:  # perhaps a query that begins with a minus
+        _leave(f"{error.format_message()} See `sidelight --help`; {_MINUS}", 2)
     except click.UsageError as error:
         _leave(f"{error.format_message()} See `sidelight --help`.", 2)
     except click.ClickException as error:

@@ -168,6 +168,19 @@ def matches(condition: Filter, note: NoteView) -> bool:
             return _text_fulfils(condition, _name(note)) or _text_fulfils(condition, note.text())
 
 
+def with_slashes(condition: Filter) -> Filter:
+    """The same of vault paths, which have slashes on Windows, too; patterns stay as they are."""
+    match condition:
+        case Text(text, whole_words):
+            return Text(text.replace("\\", "/"), whole_words)
+        case Not(inner):
+            return Not(with_slashes(inner))
+        case All(parts) | Either(parts):
+            return type(condition)(tuple(map(with_slashes, parts)))
+        case _:
+            return condition
+
+
 def cost(condition: Filter) -> int:
     """How much of a note a condition must read: 0 none of its text, 1 some, 2 all."""
     match condition:

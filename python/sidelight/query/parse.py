@@ -31,6 +31,7 @@ from sidelight.query.conditions import (
     expression,
     matches,
     read_day,
+    with_slashes,
 )
 
 __all__ = ["Filter", "NoteView", "ParsedQuery", "matches", "parse_query"]
@@ -300,7 +301,9 @@ def _operator_condition(name: str, operand: _Item) -> Filter | None:
     if name == "tag":
         return _tag_condition(operand)
     inner = _condition(operand, required=True, whole_words=False)
-    return Within(_SCOPES[name], inner) if inner is not None else None
+    if inner is None:
+        return None
+    return Within(_SCOPES[name], with_slashes(inner) if name == "path" else inner)
 
 
 def _tag_condition(operand: _Item) -> Filter | None:

@@ -47,7 +47,7 @@ def no_evidence_reasons(
             )
         )
     gone = lost_reason(lost)
-    if not asked.has_content:
+    if not asked.has_content and not asked.filters_only:
         reasons.append(Reason("no_content", "The query holds no word that says what it is about."))
     elif not ordered:
         reasons.append(Reason("no_hits", "Nothing in the vault matches the query."))
@@ -83,12 +83,24 @@ def _unknown_words(asked: Asked) -> list[str]:
     """What the query names that the vault has never seen, in the query's own spelling."""
     if asked.lexical is None:
         return []
-    unknown = (t.query for t in asked.lexical.unknown() if t.query.weight >= _WHOLE_WORD)
-    return list(dict.fromkeys(term.source for term in unknown))
+    unknown = [t.query for t in asked.lexical.unknown() if t.query.weight >= _WHOLE_WORD]
+    return list(dict.fromkeys(term.source for term in _for_people(unknown, asked)))
 
 
-def _words(terms: Sequence[QueryTerm]) -> tuple[str, ...]:
+def _for_people(terms: Sequence[QueryTerm], asked: Asked) -> list[QueryTerm]:
+    """Without pairs that the query tears out of its words: 识图 of 知识图谱 means nothing."""
+    words = {t.source for t in asked.terms if t.kind is TermKind.WORD and len(t.source) > 1}
+
+    def torn(pair: str) -> bool:
+        before = any(w[-1] == pair[0] and w + pair[1:] in asked.text for w in words)
+        return before or any(w[0] == pair[-1] and pair[:-1] + w in asked.text for w in words)
+
+    return [t for t in terms if t.kind is not TermKind.BIGRAM or not torn(t.source)]
+
+
+def _words(asked: Asked) -> tuple[str, ...]:
     """The words of a query as typed; pairs and characters where no dictionary knows a word."""
+    terms = _for_people(asked.terms, asked)
     words = [t for t in terms if t.kind not in (TermKind.BIGRAM, TermKind.CHAR)]
     pairs = [t for t in terms if t.kind is TermKind.BIGRAM and t.weight >= _WHOLE_WORD]
     shown = [t for t in terms if t in words or t in pairs] or terms
@@ -99,7 +111,7 @@ def query_view(asked: Asked) -> QueryView:
     """The query as an answer shows it."""
     return QueryView(
         text=asked.shown_text,
-        terms=_words(asked.terms),
+        terms=_words(asked),
         unknown_terms=tuple(_unknown_words(asked)),
         filters=asked.filters,
         language=asked.language,
