@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 import re
 import threading
@@ -217,3 +218,21 @@ def test_words_are_looked_up_while_notes_are_being_saved() -> None:
         done.set()
         saving.join()
     assert vocabulary.spelled(latin)
+
+
+def check_chance(scores: list[float], expected: float) -> None:
+    """What the matrix says of chance where its texts have these cosines to a query."""
+    matrix = VectorMatrix(2)
+    rows = np.array([[s, math.sqrt(1 - s * s)] for s in scores], np.float32).reshape(-1, 2)
+    matrix.add([f"h{n}" for n in range(len(rows))], rows, ["en"] * len(rows))
+    assert matrix.chance(np.array([1, 0], np.float32)) == pytest.approx(expected, abs=2e-4)
+
+
+def test_chance_is_the_largest_cosine_to_expect_of_so_many_texts() -> None:
+    check_chance([], 0.1 + 0.08 * math.sqrt(2 * math.log(10)))
+    # 970 texts around .4 outweigh the 30 unrelated ones: mean .391, variance .97 x .01 + .03 x .0064
+    alike = [0.3, 0.5] * 485
+    expected = 0.391 + math.sqrt((0.0097 + 0.03 * 0.0064) * 2 * math.log(970))
+    check_chance(alike, expected)
+    check_chance(alike[::-1], expected)
+    check_chance([0.1] * 970, 0.1 + 0.08 * math.sqrt(0.03 * 2 * math.log(970)))

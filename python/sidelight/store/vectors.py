@@ -131,7 +131,7 @@ class VectorMatrix:
         return self._scored[1]
 
     def chance(self, query: NDArray[np.float32]) -> float:
-        """The cosine that the best of these texts would reach if none answered; 0.25 if empty.
+        """The cosine that the best of these texts would reach if none answered; 0.27 if empty.
 
         Texts of one vault are alike, so a cosine that is telling in one is common in another.
         Expected largest of n normal draws (`mean + deviation * sqrt(2 ln n)`), with the mean
