@@ -29,6 +29,27 @@ describe("placeOfMention", () => {
     expect(placeOfMention({ ...mention, columns: [2, 8] }, ["x", "[[Kalman]]"])).toBeNull();
     expect(placeOfMention(mention, ["`Kalman`", "[Kalman](a.md)"])).toBeNull();
   });
+
+  it.each([
+    ["properties", ["---", "title: Kalman", "---", "x"]],
+    ["code", ["x", "```js", "the Kalman filter", "```"]],
+    ["code in a quotation", ["> ~~~~", "> ~~~ Kalman", "> ~~~~", "x"]],
+    ["a formula", ["x", "$$", "Kalman", "x$$"]],
+    ["a comment", ["%%", "the Kalman filter", "%%", "x"]],
+    ["a comment of one line", ["%%the Kalman%% filter", "x"]],
+    ["a heading", ["x", "## Kalman"]],
+    ["a table", ["x", "| Kalman | y |"]],
+  ])("is never in %s", (_, lines) => {
+    expect(placeOfMention(mention, lines)).toBeNull();
+    const chinese = lines.map((line) => line.replace("Kalman", "卡尔曼"));
+    expect(placeOfMention({ line: 2, columns: [4, 7], text: "卡尔曼" }, chinese)).toBeNull();
+  });
+
+  it("is found after what no link may be written into, and below a mere line", () => {
+    const lines = ["---", "a: Kalman", "---", "```", "Kalman", "```", "$$x$$", "Kalman"];
+    expect(placeOfMention(mention, lines)).toMatchObject({ line: 7 });
+    expect(placeOfMention(mention, ["---", "Kalman"])).toMatchObject({ line: 1 });
+  });
 });
 
 describe("withLink", () => {

@@ -144,6 +144,9 @@ def test_phrases_are_ranked_and_named() -> None:
         ("x -知识", "这里没有", True),
         ("x -art", "start", True),  # a bare word is a whole word
         ("x -art", "art.", False),
+        ("x -art", "这是art作品", False),  # Chinese beside it is no part of the word
+        ("x -art", "这是start作品", True),
+        ("x -アート", "artアートart", False),
         ("x -kill", "ERR_OOM_KILL_001", False),
         ("x -(foo bar)", "foo", True),
         ("x -(foo bar)", "foo and bar", False),

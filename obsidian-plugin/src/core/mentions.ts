@@ -10,7 +10,7 @@ export interface MentionPlace {
 
 /**
  * Where the mention stands in the lines of now: where it was seen, else the nearest line that
- * holds the same text outside of a link; null if there is none. Nothing else is ever replaced.
+ * holds the same text in running text; null if there is none. Nothing else is ever replaced.
  */
 export function placeOfMention(
   mention: Pick<MentionItem, "line" | "columns" | "text">,
@@ -18,10 +18,12 @@ export function placeOfMention(
 ): MentionPlace | null {
   const seen = mention.line - 1;
   const [from = 0, to = 0] = mention.columns;
-  if (lines[seen]?.slice(from, to) === mention.text && isFree(lines[seen], from))
+  const open = runningText(lines);
+  const there = lines[seen] ?? "";
+  if (open[seen] && there.slice(from, to) === mention.text && isFree(there, from))
     return { line: seen, from, to };
   const found = lines.flatMap((text, line) => {
-    const at = firstFree(text, mention.text);
+    const at = open[line] ? firstFree(text, mention.text) : null;
     return at === null ? [] : [{ line, from: at, to: at + mention.text.length }];
   });
   const distance = ({ line }: MentionPlace): number => Math.abs(line - seen);
@@ -34,6 +36,28 @@ export function withLink(data: string, place: MentionPlace, link: string): strin
   const line = parts[place.line * 2] ?? "";
   parts[place.line * 2] = line.slice(0, place.from) + link + line.slice(place.to);
   return parts.join("");
+}
+
+const FENCE = /^[\s>]*(`{3,}|~{3,}|\$\$|%%)/;
+
+// For each line whether a link may be written there: not in properties, code, formulas, comments,
+// headings and tables, which it would break.
+function runningText(lines: readonly string[]): boolean[] {
+  const hasProperties = lines[0]?.trimEnd() === "---";
+  const body = hasProperties ? lines.findIndex((line, n) => n > 0 && /^---\s*$/.test(line)) + 1 : 0;
+  let end = "";
+  return lines.map((line, n) => {
+    if (n < body) return false;
+    if (end !== "") {
+      const isFence = /[`~]/.test(end);
+      if (isFence ? line.replace(/^[\s>]+/, "").startsWith(end) : line.includes(end)) end = "";
+      return false;
+    }
+    const mark = FENCE.exec(line)?.[1] ?? "";
+    if (mark === "") return !/^[\s>]*(#{1,6}\s|\|)/.test(line);
+    if (!line.slice(line.indexOf(mark) + mark.length).includes(mark)) end = mark;
+    return false;
+  });
 }
 
 function firstFree(line: string, text: string): number | null {
