@@ -5,9 +5,10 @@ Usage: python scripts/bench.py [SECTION...] [--json | --markdown] [--check | --s
 
 A section is a module `scripts/bench_SECTION.py` with `measure() -> Iterator[Timing]`; without
 arguments all run. Timing lives here, not in the tests; a bound that is missed is marked and
-makes the exit code 1. `--store` keeps the ratios as the baseline (`bench_baseline.json`, with
-machine, versions and commit); `--check` instead makes the exit code 1 only where one is more than
-a quarter worse than there.
+makes the exit code 1. `--store` keeps the figures as the baseline (`bench_baseline.json`), each
+as soon as it is measured, with when, at which commit and under which load; a run that is stopped
+keeps what it has. `--check` instead makes the exit code 1 only where a ratio is more than a
+quarter worse than there.
 """
 
 from __future__ import annotations
@@ -44,6 +45,7 @@ class Timing:
     unit: str = "ms"
     bound: float | None = None
     at: str = ""  # size of what was measured, where there are several
+    taken: str = ""  # when, at which commit, under which load
 
     @property
     def full_name(self) -> str:
@@ -61,29 +63,48 @@ def sections() -> list[str]:
 
 
 def run(names: list[str]) -> Iterator[Timing]:
+    commit = _commit()
     for name in names:
         for timing in importlib.import_module(f"bench_{name}").measure():
-            yield replace(timing, name=f"{name}: {timing.name}")
+            yield replace(timing, name=f"{name}: {timing.name}", taken=_taken(commit))
 
 
 def document(timings: Sequence[Timing]) -> dict[str, Any]:
     """The figures with where and with what they were measured."""
-    commit = subprocess.run(
-        ["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, cwd=HERE
-    ).stdout.strip()
-    load = os.getloadavg()[0] if hasattr(os, "getloadavg") else None
     return {
-        "measured_at": datetime.now(UTC).isoformat(timespec="seconds"),
-        "commit": commit,
+        "measured_at": _now(),
+        "commit": _commit(),
         "machine": {
             "system": platform.platform(terse=True),
             "processor": platform.machine(),
             "cores": os.cpu_count(),
-            "load": load,
+            "load": _load(),
         },
         "versions": {"python": platform.python_version(), **_versions()},
         "figures": [asdict(timing) for timing in timings],
     }
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+def _commit() -> str:
+    """The commit that is checked out, with a + if the package differs from it."""
+    asked = ["git", "rev-parse", "--short", "HEAD"]
+    name = subprocess.run(asked, capture_output=True, text=True, cwd=HERE).stdout.strip()
+    same = subprocess.run(["git", "diff", "--quiet", "HEAD", "--", "../python"], cwd=HERE)
+    return name + "+" * (same.returncode != 0)
+
+
+def _load() -> float | None:
+    """Processes that wanted a core over the last minute, ours among them; Windows has none."""
+    return round(os.getloadavg()[0], 1) if hasattr(os, "getloadavg") else None
+
+
+def _taken(commit: str) -> str:
+    load = _load()
+    return f"{_now()}, {commit}" + ("" if load is None else f", load {load}")
 
 
 def _versions() -> dict[str, str]:
@@ -113,6 +134,13 @@ def merged(timings: Sequence[Timing], baseline: Mapping[str, Any]) -> list[Timin
     kept = [Timing(**figure) for figure in baseline.get("figures", ())]
     new = {timing.full_name: timing for timing in timings}
     return [new.pop(timing.full_name, timing) for timing in kept] + list(new.values())
+
+
+def _store(timings: Sequence[Timing], known: Mapping[str, Any]) -> None:
+    text = json.dumps(document(merged(timings, known)), ensure_ascii=False, indent=1) + "\n"
+    part = BASELINE.with_suffix(".part")
+    part.write_text(text, "utf-8")
+    part.replace(BASELINE)  # whole or not at all
 
 
 def markdown(timings: Sequence[Timing]) -> str:
@@ -154,15 +182,14 @@ def main() -> int:
     timings = []
     for timing in run(options.section or sections()):
         timings.append(timing)
+        if options.store:
+            _store(timings, known)
         if not options.json and not options.markdown:
             print(shown(timing), flush=True)
     if options.json:
         print(json.dumps(document(timings), ensure_ascii=False, indent=2))
     if options.markdown:
         print(markdown(timings))
-    if options.store:
-        stored = document(merged(timings, known))
-        BASELINE.write_text(json.dumps(stored, ensure_ascii=False, indent=1) + "\n", "utf-8")
     if options.check:
         lines = worse(timings, known)
         print("\n".join(lines) or "no ratio is worse than in the baseline", file=sys.stderr)

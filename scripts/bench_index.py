@@ -89,7 +89,7 @@ def _running(vault: Path, data: Path) -> Iterator[Timing]:
         while client.call("query/search", {"text": "control"})["degraded"]:
             time.sleep(0.02)
         yield Timing("restart, answers by meaning", time.perf_counter() - started, "s", 4.0)
-        _wait_until_idle(client)
+        wait_until_idle(client)
         yield Timing("resident, idle", process.memory_info().rss / 1e6, "MB", 800.0)
         before = process.cpu_times()
         time.sleep(IDLE_S)
@@ -104,7 +104,7 @@ def _running(vault: Path, data: Path) -> Iterator[Timing]:
 
 def _embedding(vault: Path, client: BridgeClient, process: psutil.Process) -> Iterator[Timing]:
     """Memory and queries while notes are embedded, and memory afterwards."""
-    _wait_until_idle(client)
+    wait_until_idle(client)
     idle = [_asked_ms(client) for _ in range(15)]
     for path, text in generate(EMBEDDED, seed=2):
         file = vault / "new" / path
@@ -120,7 +120,7 @@ def _embedding(vault: Path, client: BridgeClient, process: psutil.Process) -> It
     yield Timing("resident while embedding, at most", most / 1e6, "MB", 1200.0)
     ratio = statistics.median(meanwhile) / statistics.median(idle)
     yield Timing("query while embedding over idle, median", ratio, "x", 3.0)
-    _wait_until_idle(client)
+    wait_until_idle(client)
     yield Timing("resident, idle again", process.memory_info().rss / 1e6, "MB", 800.0)
 
 
@@ -131,7 +131,7 @@ def _asked_ms(client: BridgeClient) -> float:
     return (time.perf_counter() - started) * 1000 / len(QUERIES)
 
 
-def _wait_until_idle(client: BridgeClient) -> None:
+def wait_until_idle(client: BridgeClient) -> None:
     while (now := client.call("index/status", {}))["index"]["pending"] or (
         now["progress"]["phase"] != "idle"
     ):

@@ -9,11 +9,13 @@ also asked in this process, beside their rivals. The rivals want the `bench` ext
 
 from __future__ import annotations
 
+import hashlib
 import os
 import random
+import shutil
 import statistics
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from typing import Any
@@ -21,8 +23,8 @@ from typing import Any
 import numpy as np
 
 from bench import Timing
-from bench_index import _daemon
-from corpus import CORPORA, Corpus, Matrix, corpus
+from bench_index import _daemon, wait_until_idle
+from corpus import Corpus, Matrix, corpus
 from rivals import Product, SqliteRecipe, Tantivy, overlap
 from sidelight.engine import Engine
 from sidelight.models.embedder import Embedder
@@ -48,9 +50,10 @@ MOST_OF_ENGINE = 2.0  # tantivy, and the matrix product
 def measure() -> Iterator[Timing]:
     chosen = os.environ.get("SIDELIGHT_BENCH_CHUNKS")
     sizes = [int(size) for size in chosen.split(",")] if chosen else SIZES
+    corpora = {size: corpus(size) for size in sizes}  # made or brought up to date: nothing is timed
     medians: dict[int, float] = {}
-    for size in sizes:
-        measured, starts = _measured(corpus(size))
+    for size, made in corpora.items():
+        measured, starts = _measured(made)
         medians[size] = measured.median("bridge")
         yield from _figures(size, measured)
         yield from starts
@@ -127,7 +130,7 @@ def _measured(made: Corpus) -> tuple[Measured, list[Timing]]:
         while "being loaded" in str(client.call("query/search", {"text": "a"})["degraded"]):
             time.sleep(0.05)
         starts.append(Timing("start, answers by meaning", time.perf_counter() - started, "s", 4.0))
-        time.sleep(3)  # the daemon compares the vault with its index
+        wait_until_idle(client)  # it compares the vault with its index
         memory = process.memory_info().rss / 1e6
         starts.append(Timing("resident", memory, "MB"))
         with closing(Engine.open(made.vault, data_dir=made.data, read_only=True)) as engine:
@@ -157,9 +160,12 @@ class _Bench:
         self._texts = [stored[c.chunk_id][0] for c in self._chunks]
         terms = [_terms_of(c, index) for c in self._chunks]
         vectors = index.catalog.vectors.rows(c.embed_hash for c in self._chunks)
-        kept = CORPORA / str(made.data.parent.name)
-        self._recipe = SqliteRecipe(kept / "recipe.db", terms, self._texts, vectors)
-        self._tantivy = Tantivy(kept / "tantivy", terms)
+        rivals = made.data.parent / "rivals" / _digest(terms, vectors)
+        if not rivals.exists():  # none, or of another version of the index
+            shutil.rmtree(rivals.parent, ignore_errors=True)
+            rivals.mkdir(parents=True)
+        self._recipe = SqliteRecipe(rivals / "recipe.db", terms, self._texts, vectors)
+        self._tantivy = Tantivy(rivals / "tantivy", terms)
         self._product = Product(vectors)
         self._queries = queries(self._texts, WARMING + QUERIES)
 
@@ -231,6 +237,14 @@ def queries(texts: list[str], count: int = QUERIES, seed: int = SEED) -> list[st
             if any(letter.isalpha() for letter in text) and not set(text) & set('":()[]|`/-#*>'):
                 found.append(text[:60])
     return found
+
+
+def _digest(terms: Sequence[str], vectors: Matrix) -> str:
+    """What the rivals are filled from, so that they never answer for an earlier index."""
+    found = hashlib.blake2b(np.ascontiguousarray(vectors), digest_size=8)
+    for text in terms:
+        found.update(text.encode("utf-8", "surrogatepass") + b"\n")
+    return found.hexdigest()
 
 
 def timed(work: Callable[[], Any]) -> tuple[float, Any]:

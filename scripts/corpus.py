@@ -63,19 +63,27 @@ def corpus(chunks: int) -> Corpus:
             count = _give_vectors(engine)
         facts = {"recipe": RECIPE, "chunks": count, "markdown_mb": size / 1e6}
         made.write_text(json.dumps(facts), "utf-8")
+    _bring_up_to_date(folder)
     facts = json.loads(made.read_text("utf-8"))
-    with closing(Engine.open(folder / "vault", data_dir=folder / "data", lexical_only=True)) as one:
-        one.sync(lexical_only=True)  # a newer version may read every note again: not while timed
     return Corpus(folder / "vault", folder / "data", facts["chunks"], facts["markdown_mb"])
 
 
+def _bring_up_to_date(folder: Path) -> None:
+    """Reads notes again where a newer version wants it, so that no daemon does so while timed."""
+    with closing(Engine.open(folder / "vault", data_dir=folder / "data", lexical_only=True)) as one:
+        one.sync(lexical_only=True)
+    with closing(Engine.open(folder / "vault", data_dir=folder / "data")) as engine:
+        if engine._catalog.waiting():  # passages that are cut otherwise now
+            _give_vectors(engine)
+
+
 def _give_vectors(engine: Engine) -> int:
-    """Stores a moved vector for every passage and every name; how many passages there are."""
+    """Stores a moved vector for what has none, names too; how many passages there are."""
     catalog, embedder = engine._catalog, engine.embedder
     assert embedder is not None
     languages = {chunk.embed_hash: chunk.language for chunk in catalog.unembedded()}
     languages |= {catalog.names[note.path]: "" for note in catalog.unnamed()}
-    moved = Moved(real_vectors(embedder), seed=8)
+    moved = Moved(real_vectors(embedder), seed=8 + len(catalog.filling))
     hashes = sorted(languages)
     for start in range(0, len(hashes), BATCH):
         part = hashes[start : start + BATCH]

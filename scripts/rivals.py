@@ -6,6 +6,7 @@ here is part of the package: the rivals are its `bench` extra.
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -30,14 +31,22 @@ class SqliteRecipe:
         import apsw
         import sqlite_vec
 
-        new = not file.exists()
-        self._db = apsw.Connection(str(file))  # Python's own sqlite3 often cannot load extensions
-        self._db.enable_load_extension(True)
-        self._db.load_extension(sqlite_vec.loadable_path())
-        self._db.execute("PRAGMA cache_size = -1000000")
-        self._db.execute("PRAGMA mmap_size = 2000000000")
-        if new:
+        def connect(to: Path) -> Any:
+            db = apsw.Connection(str(to))  # Python's own sqlite3 often cannot load extensions
+            db.enable_load_extension(True)
+            db.load_extension(sqlite_vec.loadable_path())
+            db.execute("PRAGMA cache_size = -1000000")
+            db.execute("PRAGMA mmap_size = 2000000000")
+            return db
+
+        if not file.exists():
+            part = file.with_suffix(".part")
+            part.unlink(missing_ok=True)
+            self._db = connect(part)
             self._fill(terms, texts, vectors)
+            self._db.close()
+            part.replace(file)  # a filling that was interrupted counts for nothing
+        self._db = connect(file)
 
     def _fill(self, terms: Sequence[str], texts: Sequence[str], vectors: Vector) -> None:
         run = self._db.execute
@@ -94,17 +103,21 @@ class Tantivy:
         builder.add_integer_field("row", stored=True, fast=True)
         builder.add_text_field("terms", tokenizer_name="whitespace", index_option="freq")
         self._schema = builder.build()
-        new = not folder.exists()
-        folder.mkdir(parents=True, exist_ok=True)
-        self._index = tantivy.Index(self._schema, path=str(folder), reuse=True)
-        if new:
-            writer = self._index.writer(200_000_000, num_threads=1)
-            for row, words in enumerate(terms):
-                writer.add_document(tantivy.Document(row=row, terms=words))
-            writer.commit()
-            writer.wait_merging_threads()
-            self._index.reload()
-        self._searcher = self._index.searcher()
+        if not folder.exists():
+            part = folder.with_suffix(".part")
+            shutil.rmtree(part, ignore_errors=True)
+            self._fill(part, terms)
+            part.rename(folder)  # a filling that was interrupted counts for nothing
+        self._searcher = tantivy.Index(self._schema, path=str(folder), reuse=True).searcher()
+
+    def _fill(self, folder: Path, terms: Sequence[str]) -> None:
+        folder.mkdir(parents=True)
+        index = self._tantivy.Index(self._schema, path=str(folder), reuse=True)
+        writer = index.writer(200_000_000, num_threads=1)
+        for row, words in enumerate(terms):
+            writer.add_document(self._tantivy.Document(row=row, terms=words))
+        writer.commit()
+        writer.wait_merging_threads()
 
     def words(self, terms: Terms, count: int) -> list[int]:
         """Passages by words, best first."""
