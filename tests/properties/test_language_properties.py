@@ -5,13 +5,16 @@ from __future__ import annotations
 import unicodedata
 from collections import Counter
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from sidelight.language import occurrences
 from sidelight.language.detect import detect
 from sidelight.language.folding import fold, fold_case
 from sidelight.language.matching import find_spellings, holds
 from sidelight.language.occurrences import find_terms
+from sidelight.language.stemming import stem
 from sidelight.language.terms import BIGRAM_PREFIX, CHAR_PREFIX, Terms
 from sidelight.query.parse import matches, parse_query
 from sidelight.query.snippet import snippet
@@ -187,3 +190,28 @@ def _is_blank(character: str) -> bool:
 def test_a_language_is_a_code(text: str) -> None:
     code = detect(text)
     assert code == "und" or (len(code) == 2 and code.isalpha())
+
+
+_SPELLED = (
+    "ties ty happy Happier parties running kilns glazes state-of-the-art kube_proxy 1,000 v1.2.3 "
+    "getTxHash portal.azure.com a-b aB café naïve-kiln 2024-10-03 flies matching y i"
+)
+_WORDS = st.sampled_from(_SPELLED.split())
+
+
+@QUICK
+@given(st.lists(_WORDS, max_size=12).map(" ".join), st.lists(_WORDS, min_size=1, max_size=4))
+def test_what_is_left_out_early_holds_no_term(text: str, asked: list[str]) -> None:
+    wanted = [*asked, asked[-1][:2]]  # the last one as while it is typed
+    terms = TERMS.query_terms(" ".join(wanted), typing=True)
+    early = find_terms(f"中文 {text}", terms)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(occurrences._Words, "_may_hold", lambda _, identifier: True)
+        occurrences._by_script.cache_clear()
+        assert early == find_terms(f"中文 {text}", terms)
+    occurrences._by_script.cache_clear()
+
+
+def test_a_stem_is_how_its_word_begins() -> None:
+    for word in ("ties", "happy", "parties", "running", "flies", "matches", "agreed", "used"):
+        assert occurrences._beginning(stem(word)) in word

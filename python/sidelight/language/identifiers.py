@@ -59,8 +59,13 @@ def identifier_terms(text: str) -> tuple[str, ...]:
     return tuple([piece.term for piece in _split(text)])
 
 
+def is_simple_word(text: str) -> bool:
+    """Whether it has no parts: letters alone, none but the first a capital."""
+    return text.isalpha() and (text.islower() or text[1:].islower())
+
+
 def _split(text: str) -> tuple[Piece, ...]:
-    if text.isalpha() and (text.islower() or text[1:].islower()):
+    if is_simple_word(text):
         return _simple_word(text)
     pieces = _Pieces()
     if not is_canonical_date(text):

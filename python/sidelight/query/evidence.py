@@ -113,8 +113,8 @@ def weigh(
     sure = with_chains(measured.evidence, chains, settings)
     rows = zip(candidates, measured.rows(), sure.tolist(), strict=True)
     weighed = [
-        Candidate(c.chunk, c.hits, c.contributions, c.rrf_score, *numbers[:3], all_of_it)._replace(
-            grounded=numbers[3]
+        Candidate(
+            c.chunk, c.hits, c.contributions, c.rrf_score, *numbers[:3], all_of_it, None, numbers[3]
         )
         for c, numbers, all_of_it in rows
     ]

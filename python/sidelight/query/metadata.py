@@ -6,11 +6,14 @@ text of notes.
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from array import array
+from collections.abc import Iterator
 from dataclasses import dataclass
 from heapq import nsmallest
 from itertools import islice
+
+import numpy as np
+from numpy.typing import NDArray
 
 from sidelight.language.folding import fold, fold_case
 from sidelight.query.candidates import Hit
@@ -33,22 +36,45 @@ FIELD_WORTH = {
 EQUAL = 0.9  # at least, where a name is the query to the letter
 _WHOLE_NAME = 0.3  # a short name wholly contained in a long question still counts this much
 _PREFIX_TERMS = 50  # names an unfinished word may stand for
+_SPARE = 1_000  # notes that may have changed before their numbers are given anew
+
+Counts = NDArray[np.int32] | NDArray[np.intp]
+Masses = NDArray[np.float64]
 
 
-@dataclass(slots=True)
-class _Entry:
-    note: NoteRow
-    labels: dict[int, str]  # folded, by field; each once it was first asked for
+@dataclass(frozen=True, slots=True)
+class _Columns:
+    """Numbers of every name that was taken in, by its number; all of shape (names,)."""
+
+    note: NDArray[np.int32]  # number of its note
+    worth: NDArray[np.float64]  # of its kind
+    size: NDArray[np.int32]  # terms it has
+    whole: NDArray[np.float64]  # what it scores at least where it is the query to the letter
+    label: NDArray[np.int64]  # hash of the folded name, 0 until it was first asked for
 
 
 class MetadataIndex:
-    """Which notes' names hold a term. Brought up to date by comparing note rows."""
+    """Which notes' names hold a term. Brought up to date by comparing note rows.
+
+    Names are numbered as they come in; a term keeps the numbers of those that hold it, so that
+    a word which thousands of headings hold costs a few array operations. Numbers of notes that
+    changed since stay unused until half of all are.
+    """
 
     def __init__(self) -> None:
-        self._postings: dict[str, set[tuple[str, int]]] = defaultdict(set)
-        self._entries: dict[str, _Entry] = {}
         self._revision = -1
+        self._forget()
+
+    def _forget(self) -> None:
+        self._number: dict[str, int] = {}  # of a note, by path
+        self._rows: list[NoteRow] = []  # by number, also of notes that changed since
+        self._first: list[int] = []  # number of a note's first name
+        self._note, self._worth, self._size = array("i"), array("d"), array("i")
+        self._whole = array("d")
+        self._holding: dict[str, array[int]] = {}
         self._prefixes = PrefixIndex()
+        self._columns: _Columns | None = None
+        self._labels: dict[int, str] = {}  # folded; each once it was first asked for
 
     def refresh(self, catalog: Catalog) -> None:
         """Takes in what changed since the last call; costs nothing when nothing did."""
@@ -57,25 +83,29 @@ class MetadataIndex:
                 return
             rows = dict(catalog.notes)
             rows |= {path: row for path, (row, _) in catalog.attachments.items()}
-            for path in [p for p in self._entries if p not in rows]:
+            if len(self._rows) > 2 * len(rows) + _SPARE:
+                self._forget()
+            for path in [p for p in self._number if p not in rows]:
                 self._drop(path)
             for path, note in rows.items():
-                entry = self._entries.get(path)
-                if entry is None or entry.note is not note:
+                number = self._number.get(path)
+                if number is None or self._rows[number] is not note:
                     self._drop(path)
                     self._add(note)
             self._revision = catalog.revision
 
     def knows(self, term: str) -> bool:
         """Whether some name holds the term."""
-        return bool(self._postings.get(term))
+        return bool(self._holding.get(term))
 
     def names(self) -> Iterator[tuple[str, str, str, bool]]:
         """Titles and aliases: folded, as written, path of the note, whether it is the title."""
-        for path, entry in self._entries.items():
-            for index, field in enumerate(entry.note.fields):
-                if field.kind in ("title", "alias") and entry.note.error is None:
-                    yield _label_of(entry, index), field.label, path, field.kind == "title"
+        for path, number in self._number.items():
+            note = self._rows[number]
+            for index, field in enumerate(note.fields):
+                if field.kind in ("title", "alias") and note.error is None:
+                    label = self._label(self._first[number] + index, field)
+                    yield label, field.label, path, field.kind == "title"
 
     def search(
         self, text: str, query: LexicalQuery, catalog: Catalog, allowed: set[str] | None, pool: int
@@ -86,84 +116,152 @@ class MetadataIndex:
         explains; a name equal to the whole query scores its kind's full worth.
         """
         with catalog.lock:
-            matched = self._matched(query)
-            asked = _folded(text)
-            best: dict[str, list[tuple[float, Field]]] = defaultdict(list)
-            for (path, index), (held, mass) in matched.items():
-                if allowed is not None and path not in allowed:
-                    continue
-                entry = self._entries[path]
-                field = entry.note.fields[index]
-                score = self._score(_label_of(entry, index), field, asked, held, mass, query)
-                best[path].append((score, field))
-            return _hits(best, catalog, pool)
+            columns = self._numbers()
+            held, mass = self._matched(query, len(columns.note))
+            names = np.flatnonzero(held)
+            if allowed is not None and len(names):
+                numbers = {self._number[path] for path in allowed if path in self._number}
+                names = names[np.isin(columns.note[names], list(numbers))]
+            scores = _scores(columns, names, held, mass, query.total_mass or 1.0)
+            equal = self._equal(columns, names, _folded(text))
+            scores[equal] = np.maximum(columns.whole[names[equal]], scores[equal])
+            return self._hits(columns.note[names], names, scores, catalog, pool)
 
-    def _matched(self, query: LexicalQuery) -> dict[tuple[str, int], tuple[int, float]]:
+    def _matched(self, query: LexicalQuery, size: int) -> tuple[Counts, Masses]:
         """For each name: how many of its terms the query holds, and the query mass explained."""
-        found: dict[tuple[str, int], tuple[int, float]] = {}
+        held, mass = np.zeros(size, np.int32), np.zeros(size)
         for term in query.terms:
-            names = self._starting_with(term.query.term) if term.query.prefix else [term.query.term]
-            seen: dict[tuple[str, int], float] = {}
-            for name in names:
-                for place in self._postings.get(name, ()):
-                    held, mass = found.get(place, (0, 0.0))
-                    worth = query.mass_of(term, name)
-                    before = seen.get(place, 0.0)
-                    found[place] = (held + 1, mass + max(0.0, worth - before))
-                    seen[place] = max(worth, before)
-        return found
+            unfinished = term.query.prefix
+            words = self._starting_with(term.query.term) if unfinished else [term.query.term]
+            seen = np.zeros(size) if unfinished else None
+            for word in words:
+                names = np.array(self._holding.get(word, ()), np.int32)
+                worth = query.mass_of(term, word)
+                held[names] += 1
+                if seen is None:
+                    mass[names] += max(0.0, worth)
+                else:  # of the words that it may stand for, the best one counts
+                    mass[names] += np.maximum(0.0, worth - seen[names])
+                    seen[names] = np.maximum(worth, seen[names])
+        return held, mass
 
-    def _score(
-        self, label: str, field: Field, asked: str, held: int, mass: float, query: LexicalQuery
-    ) -> float:
-        worth = FIELD_WORTH[field.kind]
-        if label == asked and field.kind != "folder":
-            return 1.0 if field.kind == "attachment" else max(worth, EQUAL)
-        explained = min(1.0, mass / (query.total_mass or 1.0))
-        whole = min(1.0, held / len(field.terms))
-        return round(0.98 * worth * whole * (_WHOLE_NAME + (1 - _WHOLE_NAME) * explained), 9)
+    def _equal(self, columns: _Columns, names: Counts, asked: str) -> NDArray[np.bool_]:
+        """Which of the names are `asked`, but for case, accents of spelling and white space."""
+        for name in names[columns.label[names] == 0].tolist():
+            columns.label[name] = hash(_folded(_name(self._field(name)))) or 1
+        equal: NDArray[np.bool_] = columns.label[names] == (hash(asked) or 1)
+        for place in np.flatnonzero(equal).tolist():  # two texts may share a hash
+            equal[place] = _folded(_name(self._field(int(names[place])))) == asked
+        return equal
+
+    def _hits(
+        self, notes: Counts, names: Counts, scores: Masses, catalog: Catalog, pool: int
+    ) -> list[Hit]:
+        """The best `pool` notes, each at what its best name leads to; a letter matches thousands.
+
+        Args:
+            notes: the note of each name.
+            names: that match.
+            scores: of each.
+        """
+        if not len(names):
+            return []
+        top = np.zeros(len(self._rows))
+        np.maximum.at(top, notes, scores)
+        found = np.unique(notes)
+        if len(found) > pool:  # all that tie with the last
+            last = np.partition(top[found], len(found) - pool)[len(found) - pool]
+            found = found[top[found] >= last]
+        path = {number: self._rows[number].path for number in found.tolist()}
+        best = nsmallest(pool, path, key=lambda number: (-top[number], path[number]))
+        fields: dict[int, list[tuple[float, Field]]] = {number: [] for number in best}
+        chosen = np.flatnonzero(np.isin(notes, best))
+        for number, name, score in zip(
+            notes[chosen].tolist(), names[chosen].tolist(), scores[chosen].tolist(), strict=True
+        ):
+            fields[number].append((score, self._field(name)))
+        hits = (_hit(path[number], fields[number], catalog) for number in best)
+        return [hit for hit in hits if hit is not None]
+
+    def _numbers(self) -> _Columns:
+        """The columns as arrays, made once after each change."""
+        if self._columns is None or len(self._columns.note) != len(self._note):
+            known = np.zeros(0, np.int64) if self._columns is None else self._columns.label
+            label = np.concatenate([known, np.zeros(len(self._note) - len(known), np.int64)])
+            self._columns = _Columns(
+                np.array(self._note, np.int32), np.array(self._worth), np.array(self._size, np.int32),
+                np.array(self._whole), label,
+            )  # fmt: skip
+        return self._columns
 
     def _starting_with(self, prefix: str) -> list[str]:
         names = self._prefixes.starting_with(prefix)
-        return list(islice((name for name in names if self._postings[name]), _PREFIX_TERMS))
+        return list(islice((name for name in names if self._holding[name]), _PREFIX_TERMS))
+
+    def _field(self, name: int) -> Field:
+        number = self._note[name]
+        return self._rows[number].fields[name - self._first[number]]
+
+    def _label(self, name: int, field: Field) -> str:
+        if name not in self._labels:
+            self._labels[name] = _folded(_name(field))
+        return self._labels[name]
 
     def _add(self, note: NoteRow) -> None:
-        self._entries[note.path] = _Entry(note, {})
-        for index, field in enumerate(note.fields):
-            place = (note.path, index)
+        number = self._number[note.path] = len(self._rows)
+        first = len(self._note)
+        self._rows.append(note)
+        self._first.append(first)
+        for name, field in enumerate(note.fields, first):
+            self._note.append(number)
+            self._worth.append(FIELD_WORTH[field.kind])
+            self._size.append(len(field.terms))
+            self._whole.append(_worth_of_whole(field.kind))
             for term in field.terms:
-                if term not in self._postings:
+                holding = self._holding.get(term)
+                if holding is None:
+                    holding = self._holding[term] = array("i")
                     self._prefixes.add(term)
-                self._postings[term].add(place)
+                holding.append(name)
 
     def _drop(self, path: str) -> None:
-        entry = self._entries.pop(path, None)
-        if entry is not None:
-            for index, field in enumerate(entry.note.fields):
+        number = self._number.pop(path, None)
+        if number is not None:
+            first = self._first[number]
+            for name, field in enumerate(self._rows[number].fields, first):
+                self._labels.pop(name, None)
                 for term in field.terms:
-                    self._postings[term].discard((path, index))
+                    self._holding[term].remove(name)
 
 
-def _hits(
-    best: Mapping[str, Sequence[tuple[float, Field]]], catalog: Catalog, pool: int
-) -> list[Hit]:
-    """The best `pool` notes, each at what its best name leads to; a letter matches thousands."""
-    top = {path: max(score for score, _ in fields) for path, fields in best.items()}
-    hits = []
-    for path in nsmallest(pool, top, key=lambda path: (-top[path], path)):
-        fields = sorted(best[path], key=lambda pair: (-pair[0], pair[1].target, pair[1].label))
-        found = catalog.named(path)
-        chunks = found[1] if found else ()
-        if fields[0][1].target < len(chunks):
-            labels = tuple(_label(f) for score, f in fields if score >= top[path] / 2)
-            hits.append(Hit(chunks[fields[0][1].target], top[path], tuple(dict.fromkeys(labels))))
-    return hits
+def _scores(
+    columns: _Columns, names: Counts, held: Counts, mass: Masses, total_mass: float
+) -> Masses:
+    """Of each name, unless it is the query to the letter."""
+    explained = np.minimum(1.0, mass[names] / total_mass)
+    share = np.minimum(1.0, held[names] / columns.size[names])
+    part = _WHOLE_NAME + (1 - _WHOLE_NAME) * explained
+    scores: Masses = np.round(0.98 * columns.worth[names] * share * part, 9)
+    return scores
 
 
-def _label_of(entry: _Entry, index: int) -> str:
-    if index not in entry.labels:
-        entry.labels[index] = _folded(_name(entry.note.fields[index]))
-    return entry.labels[index]
+def _worth_of_whole(kind: str) -> float:
+    """What a name of this kind scores at least where it is the query to the letter."""
+    if kind == "folder":
+        return 0.0
+    return 1.0 if kind == "attachment" else max(FIELD_WORTH[kind], EQUAL)
+
+
+def _hit(path: str, fields: list[tuple[float, Field]], catalog: Catalog) -> Hit | None:
+    """A note by the passage that its best name leads to."""
+    fields.sort(key=lambda pair: (-pair[0], pair[1].target, pair[1].label))
+    top, best = fields[0]
+    found = catalog.named(path)
+    chunks = found[1] if found else ()
+    if best.target >= len(chunks):
+        return None
+    labels = (_label(field) for score, field in fields if score >= top / 2)
+    return Hit(chunks[best.target], top, tuple(dict.fromkeys(labels)))
 
 
 def _name(field: Field) -> str:
