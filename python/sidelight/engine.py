@@ -92,6 +92,8 @@ class Engine:
         torn = self._tables.load(self._catalog)
         if torn and not read_only:
             self._tables.discard(torn)
+        if settings.graph:
+            _ = self._catalog.graph  # counted now: not while the first query waits
         self._resolver = LinkResolver(self._catalog.notes)
         self._renames = Renames(places.data / "renames.json")
         self._indexer = Indexer(

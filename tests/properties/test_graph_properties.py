@@ -47,11 +47,13 @@ def told(graph: EntityGraph) -> dict[str, object]:
 def test_counts_after_any_changes_are_those_of_a_rebuild(
     steps: list[tuple[str, list[list[str]] | None]],
 ) -> None:
-    catalog = Catalog()
+    catalog, unasked = Catalog(), Catalog()
+    assert not len(catalog.graph)  # asked for: counted at each change from here on
     now: dict[str, list[tuple[str, list[str]]]] = {}
     for version, (path, passages) in enumerate(steps):
         if passages is None:
             catalog.remove(path)
+            unasked.remove(path)
             now.pop(path, None)
             continue
         chunks = [chunk(path, at, version % 3) for at in range(len(passages))]
@@ -59,9 +61,11 @@ def test_counts_after_any_changes_are_those_of_a_rebuild(
             path, "markdown", path, str(version), 1, 1, entities=tuple(map(tuple, passages))
         )
         catalog.replace(row, chunks)
+        unasked.replace(row, chunks)
         now[path] = [(c.chunk_id, labels) for c, labels in zip(chunks, passages, strict=True)]
     rebuilt = of_passages(pair for passages in now.values() for pair in passages)
     assert told(catalog.graph) == told(rebuilt)
+    assert told(unasked.graph) == told(rebuilt), "counted when it is first asked for"
     every = [{label.lower() for label in labels} for held in now.values() for _, labels in held]
     assert catalog.graph.counts() == {
         key: count

@@ -15,7 +15,7 @@ from itertools import islice
 import numpy as np
 from numpy.typing import NDArray
 
-from sidelight.store.graph import EntityGraph
+from sidelight.store.graph import EntityGraph, of_passages
 from sidelight.store.postings import Postings
 from sidelight.store.prefixes import PrefixIndex
 from sidelight.store.rows import ChunkRow, NoteRow, name_hash
@@ -114,7 +114,7 @@ class Catalog:
         self.by_embedding: dict[str, set[str]] = {}  # embed hash -> chunk ids
         self.names: dict[str, str] = {}  # path -> hash of the note's name
         self.vocabulary = Vocabulary()
-        self.graph = EntityGraph()  # what passages mention together
+        self._graph: EntityGraph | None = None
         self.postings = Postings()
         self.vectors = VectorMatrix(dimension)  # what answers
         self.next_vectors: VectorMatrix | None = None  # of another model, until it is complete
@@ -125,6 +125,22 @@ class Catalog:
         self._content = 0
         self._counted: dict[int, tuple[tuple[int, int], int]] = {}  # matrix -> (when, how many)
         self._unnamed: tuple[tuple[int, int, int], list[NoteRow]] = ((-1, 0, 0), [])  # when, which
+
+    @property
+    def graph(self) -> EntityGraph:
+        """What passages mention together.
+
+        Counted when it is first asked for and kept up to date from then on: it is half of what
+        opening an index takes, and off unless someone turns it on.
+        """
+        with self.lock:
+            if self._graph is None:
+                self._graph = of_passages(
+                    (chunk.chunk_id, _entities(note, chunk))
+                    for path, note in self.notes.items()
+                    for chunk in self.by_note[path]
+                )
+            return self._graph
 
     def replace(self, note: NoteRow, chunks: Sequence[ChunkRow]) -> None:
         """Puts a note and its chunks in place of what stood at its path."""
@@ -153,7 +169,8 @@ class Catalog:
             self.names[note.path] = name_hash(note.title)
         for chunk in chunks:
             self.chunks[chunk.chunk_id] = chunk
-            self.graph.add(chunk.chunk_id, _entities(note, chunk))
+            if self._graph is not None:
+                self._graph.add(chunk.chunk_id, _entities(note, chunk))
         searchable = [chunk for chunk in chunks if chunk.searchable]
         for chunk in searchable:
             self.by_embedding.setdefault(chunk.embed_hash, set()).add(chunk.chunk_id)
@@ -266,8 +283,8 @@ class Catalog:
             self._content ^= _digest(note)
         for chunk in self.by_note.pop(path, ()):
             self.chunks.pop(chunk.chunk_id, None)
-            if note is not None:
-                self.graph.remove(chunk.chunk_id, _entities(note, chunk))
+            if note is not None and self._graph is not None:
+                self._graph.remove(chunk.chunk_id, _entities(note, chunk))
             if chunk.searchable:
                 self.postings.remove(chunk)
                 self._count(chunk, -1)
