@@ -156,13 +156,20 @@ def _stand_in_vectors(vault: Path, data: Path) -> None:
 def _found_s(vault: Path, client: BridgeClient, n: int) -> float:
     word = f"zugzwang{n}x"
     started = time.perf_counter()
-    (vault / f"saved {n}.md").write_text(f"守拙 {word}\n", "utf-8")
-    params = {"text": word, "mode": "lexical"}
-    while not client.call("query/search", params)["results"]:
+    path = f"saved {n}.md"
+    (vault / path).write_text(f"守拙 {word}\n", "utf-8")
+    while not is_found(client, word, path):
         if time.perf_counter() - started > 30:
             break
         time.sleep(0.02)
     return time.perf_counter() - started
+
+
+def is_found(client: BridgeClient, word: str, path: str) -> bool:
+    """Whether that very note answers: a word that is not there yet is taken for a slip of
+    another, and finds the note of that one."""
+    found = client.call("query/search", {"text": word, "mode": "lexical"})["results"]
+    return any(result["path"] == path for result in found)
 
 
 @contextlib.contextmanager
