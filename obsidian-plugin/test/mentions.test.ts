@@ -52,6 +52,30 @@ describe("placeOfMention", () => {
   });
 });
 
+describe("a line of megabytes", () => {
+  // The same twice as long must not take four times as long: the quickest of three runs each.
+  const quickest = (line: string): number => {
+    const times = Array.from({ length: 3 }, () => {
+      const begun = performance.now();
+      placeOfMention(mention, ["x", line]);
+      return performance.now() - begun;
+    });
+    return Math.min(...times);
+  };
+
+  it.each(["[", "[[", "[x", "[x](", "`a`", "Kalman[", "Kalmans ", "[[Kalman]]", "`卡"])(
+    "of %s takes a time that grows with its length only",
+    (unit) => {
+      const line = unit.repeat(200_000 / unit.length);
+      const [once, more] = [quickest(line), quickest(line.repeat(8))];
+      expect(more / Math.max(once, 1)).toBeLessThan(40);
+      expect(placeOfMention(mention, ["x", `${line} Kalman`])?.from ?? -1).toBe(
+        unit === "Kalman[" ? 0 : line.length + 1,
+      );
+    },
+  );
+});
+
 describe("withLink", () => {
   it("changes nothing but the mention, whatever ends the lines", () => {
     const place = { line: 1, from: 4, to: 10 };

@@ -145,6 +145,21 @@ it("selects the lines in the pane that shows the note, also in another window", 
   expect(asked).toEqual([{ ref: "ref-1" }]);
 });
 
+it("never saves a note that is too long to send, and selects the only copy of the passage", async () => {
+  const long = "x".repeat(1_000_000);
+  disk.set("Tea.md", `# Tea\n\nGreen tea.\n${long}`);
+  panes = [new Pane("Tea.md", `unsaved\n# Tea\n\nGreen tea.\n${long}`)];
+  answers = () => found("Tea.md", "Green tea.", { start_line: 3, end_line: 3 });
+  const outcome = await openResult(app, service, result({ path: "Tea.md" }));
+  expect(asked).toEqual([{ ref: "ref-1" }]); // a pane has no `save`: calling it would have thrown
+  expect(outcome.opened).toBe("selected");
+  expect(panes[0]!.selected!.from.line).toBe(3);
+  panes[0]!.shown += "\nGreen tea.";
+  const doubtful = await openResult(app, service, result({ path: "Tea.md" }));
+  expect(doubtful.opened).toBe("opened");
+  expect(said.at(-1)).toMatch(/could not be verified/);
+});
+
 it.each([
   ["CRLF", "# 茶\r\n\r\n白茶 🍵 八十度。\r\n二\r\n", "白茶 🍵 八十度。\n二", 3, 4, null],
   ["an emoji before the part", "🎉🎉 One. Two e\u0301. Three.", "Two e\u0301.", 1, 1, [10, 17]],

@@ -158,6 +158,56 @@ describe("missing links", () => {
     assert.equal((await opened(page)).text, "Something else.\n");
   });
 
+  for (const [language, said] of [
+    ["en", "when it was saved"],
+    ["zh", "上次保存"],
+  ])
+    it(`of a note too long to be sent are those of the saved text (${language}); following saves nothing`, async () => {
+      await show("Control/Loop.md", { language });
+      await mentions().first().waitFor();
+      await page.evaluate(() => {
+        const { editor } = window.app.workspace.recent.view;
+        editor.setValue(`${"unsaved words ".repeat(70_000)}\n${editor.getValue()}`);
+      });
+      await related().locator(".sidelight-mentions .sidelight-note").waitFor();
+      const note = await related().locator(".sidelight-mentions .sidelight-note").textContent();
+      assert.match(note, new RegExp(said));
+      assert.deepEqual(await titles(), ["Kalman filter", "拉普拉斯变换", "Monday"]);
+      assert.equal(await world.read("Control/Loop.md"), NOTES["Control/Loop.md"]);
+    });
+
+  it("follow what is typed once it rests, and keep scroll, focus and what was linked", async () => {
+    await show("Control/Loop.md");
+    await mentions().first().waitFor();
+    await mentions().nth(1).locator(".sidelight-mention-link").click(); // 拉普拉斯变换
+    await mentions().nth(1).locator(".sidelight-mention-open").focus(); // Monday
+    await page.setViewportSize({ width: 1100, height: 300 });
+    const scroll = await related()
+      .locator(".sidelight-answer")
+      .evaluate((el) => {
+        el.scrollTop = el.scrollHeight;
+        return el.scrollTop;
+      });
+    assert.ok(scroll > 50, `${scroll}`);
+    await page.evaluate(() => {
+      const { editor } = window.app.workspace.recent.view;
+      editor.setValue(editor.getValue().replace("# Loop\n", "# Loop\n\nAs on Monday.\n"));
+    });
+    await page.waitForFunction(() => document.querySelectorAll(".sidelight-mention").length === 3);
+    assert.deepEqual(await titles(), ["Monday", "Kalman filter", "Monday"]);
+    const kept = await related()
+      .locator(".sidelight-answer")
+      .evaluate((el) => [
+        el.scrollTop,
+        document.activeElement.closest(".sidelight-mention")?.textContent ?? "",
+      ]);
+    assert.equal(kept[0], scroll);
+    assert.match(kept[1], /Monday.*The loop/);
+    await page.evaluate(() => window.app.workspace.recent.view.editor.setValue("Nothing.\n"));
+    await page.waitForFunction(() => document.querySelectorAll(".sidelight-mention").length === 1);
+    assert.deepEqual(await titles(), ["Monday"]);
+  });
+
   it("open at their place, are reached by keyboard, and can be turned off", async () => {
     await show("Control/Loop.md");
     await mentions().first().waitFor();

@@ -150,13 +150,64 @@ def test_of_many_names_in_a_long_note_the_first_are_found_by_looking_no_further(
         engine.close()
 
 
-@pytest.mark.parametrize("path", ["Long.md", "Loop.md"])
+@pytest.mark.parametrize("before", [1, 4_090, 4_096, 4_352, 30_000])
+def test_names_in_a_line_of_any_length_are_found_where_they_stand(
+    tmp_path: Path, before: int
+) -> None:
+    check(
+        tmp_path,
+        {
+            "N.md": f"{'茶' * before}Kalman  filter，{'茶' * before}拉普拉斯變換。\n",
+            "Kalman filter.md": f"{'tea ' * before}nn and N\n",
+            "拉普拉斯变换.md": "",
+        },
+        "N.md",
+        [
+            ("N.md", "Kalman filter.md", 1, "Kalman  filter"),
+            ("N.md", "拉普拉斯变换.md", 1, "拉普拉斯變換"),
+        ],
+        [],
+    )
+    check(
+        tmp_path / "other",
+        {"A.md": f"{'tea ' * before}Loop, Loopy Looped. 茶Loop\n", "Loop.md": "x"},
+        "Loop.md",
+        [],
+        [("A.md", "Loop.md", 1, "Loop")],
+    )
+    check(
+        tmp_path / "inside a word",
+        {"A.md": f"{'x' * before}Loop{'y' * before}\n", "Loop.md": f"{'z' * before}A\n"},
+        "Loop.md",
+        [],
+        [],
+    )
+
+
+def test_of_two_names_of_a_note_at_one_place_the_longer_counts(tmp_path: Path) -> None:
+    check(
+        tmp_path,
+        {
+            "卡尔曼.md": "---\naliases: [卡尔曼滤波, Kalman, Kalman filter]\n---\n",
+            "A.md": "The Kalman filter.\n",
+            "B.md": "讲卡尔曼滤波。\n",
+        },
+        "卡尔曼.md",
+        [],
+        [("A.md", "卡尔曼.md", 1, "Kalman filter"), ("B.md", "卡尔曼.md", 1, "卡尔曼滤波")],
+    )
+
+
+@pytest.mark.parametrize("path", ["Long.md", "Line.md", "Loop.md", "Named.md"])
 def test_looking_stops_as_soon_as_nobody_waits(tmp_path: Path, path: str) -> None:
-    """In the lines of a long note, and among the notes that name one."""
+    """In the lines of a note, in one long line, among the notes that name one, in one of them."""
     vault = tmp_path / "vault"
     vault.mkdir()
     (vault / "Long.md").write_text("什么也没有。\n" * 1_000, encoding="utf-8")
+    (vault / "Line.md").write_text("什么也没有。" * 10_000, encoding="utf-8")
     (vault / "Loop.md").touch()
+    (vault / "Named.md").touch()
+    (vault / "Far.md").write_text(f"{'什么也没有。' * 10_000}Named", encoding="utf-8")
     for number in range(50):
         (vault / f"N{number}.md").write_text("# Loop\n", encoding="utf-8")
     engine = Engine.open(vault, data_dir=tmp_path / "d", lexical_only=True, settings=Settings())

@@ -346,6 +346,8 @@ export const en = {
   "mention.outside": "Notes that name this one without a link",
   "mention.outside.tip":
     "The title or an alias of this note stands in them. Nothing is linked unless you ask for it.",
+  "mention.saved":
+    "This note is too long to be looked through while it is edited: these are the links that were missing when it was saved.",
   "mention.open": "Open the place in {path}",
   "mention.link": "Link to “{note}”",
   "mention.done": "Linked: {link}",

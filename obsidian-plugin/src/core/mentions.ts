@@ -20,7 +20,11 @@ export function placeOfMention(
   const [from = 0, to = 0] = mention.columns;
   const open = runningText(lines);
   const there = lines[seen] ?? "";
-  if (open[seen] && there.slice(from, to) === mention.text && isFree(there, from))
+  if (
+    open[seen] &&
+    there.slice(from, to) === mention.text &&
+    spanAt(linkSpans(there), from) === null
+  )
     return { line: seen, from, to };
   const found = lines.flatMap((text, line) => {
     const at = open[line] ? firstFree(text, mention.text) : null;
@@ -61,8 +65,14 @@ function runningText(lines: readonly string[]): boolean[] {
 }
 
 function firstFree(line: string, text: string): number | null {
-  for (let at = line.indexOf(text); at >= 0; at = line.indexOf(text, at + 1))
-    if (isWhole(line, at, at + text.length) && isFree(line, at)) return at;
+  let at = line.indexOf(text);
+  if (at < 0) return null;
+  const spans = linkSpans(line);
+  while (at >= 0) {
+    const end = spanAt(spans, at);
+    if (end === null && isWhole(line, at, at + text.length)) return at;
+    at = line.indexOf(text, end ?? at + 1);
+  }
   return null;
 }
 
@@ -74,8 +84,46 @@ function isWhole(line: string, from: number, to: number): boolean {
   return !before && !goesOn(line[to - 1] ?? "", line[to] ?? "");
 }
 
-// Not inside a link or code that was written since.
-function isFree(line: string, at: number): boolean {
-  const spans = line.matchAll(/\[\[.*?\]\]|\[[^\]]*\]\([^)]*\)|`[^`]*`/g);
-  return ![...spans].some((span) => at >= span.index && at < span.index + span[0].length);
+type Span = readonly [from: number, to: number];
+
+// Links and code that were written since, in order. Looks at each character a few times at most,
+// however long the line is and whatever stands in it.
+function linkSpans(line: string): Span[] {
+  const known = new Map<string, number>();
+  const next = (mark: string, from: number): number => {
+    let at = known.get(mark) ?? -1;
+    if (at < from) {
+      at = line.indexOf(mark, from);
+      if (at < 0) at = Infinity;
+      known.set(mark, at);
+    }
+    return at;
+  };
+  const endOf = (at: number): number => {
+    if (line[at] === "`") return next("`", at + 1) + 1;
+    if (line.startsWith("[[", at)) return next("]]", at + 2) + 2;
+    const text = next("]", at + 1);
+    return line[text + 1] === "(" ? next(")", text + 2) + 1 : Infinity;
+  };
+  const spans: Span[] = [];
+  let at = Math.min(next("[", 0), next("`", 0));
+  while (at < line.length) {
+    const end = endOf(at);
+    if (end <= line.length) spans.push([at, end]);
+    const from = end <= line.length ? end : at + 1;
+    at = Math.min(next("[", from), next("`", from));
+  }
+  return spans;
+}
+
+// The end of the span around a place, by halving; null if it is in none.
+function spanAt(spans: readonly Span[], at: number): number | null {
+  let [low, high] = [0, spans.length];
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if ((spans[middle]?.[1] ?? 0) <= at) low = middle + 1;
+    else high = middle;
+  }
+  const [from = Infinity, to = 0] = spans[low] ?? [];
+  return from <= at ? to : null;
 }

@@ -307,6 +307,7 @@ export const zh: Dictionary = {
   "mention.inside.tip": "其他笔记的标题或别名出现在这篇笔记里。只有你要求时才会加上链接。",
   "mention.outside": "提到这篇而未链接的笔记",
   "mention.outside.tip": "这篇笔记的标题或别名出现在它们里面。只有你要求时才会加上链接。",
+  "mention.saved": "这篇笔记太长，编辑时无法逐字查找：这里列出的是上次保存时缺少的链接。",
   "mention.open": "打开 {path} 中的位置",
   "mention.link": "链接到“{note}”",
   "mention.done": "已加上链接：{link}",

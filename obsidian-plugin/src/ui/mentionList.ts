@@ -13,27 +13,45 @@ import { openNote } from "./openPassage";
 export const MENTION_LIMIT = 20;
 
 export class MentionList {
+  private shown = "";
+
   constructor(
     private readonly container: HTMLElement,
     private readonly context: Context,
+    private readonly linked: () => void,
   ) {
     container.addClass("sidelight-mentions");
   }
 
   clear(): void {
+    this.shown = "";
     this.container.empty();
   }
 
   fail(message: string): void {
-    this.container.empty();
+    this.clear();
     this.container.createDiv({ cls: "sidelight-note sidelight-error", text: message });
   }
 
-  /** Replaces what is shown; nothing at all where no link is missing. */
-  render({ inside, outside }: MentionsResult): void {
-    this.container.empty();
-    this.part("inside", inside);
-    this.part("outside", outside);
+  /**
+   * Replaces what is shown; nothing at all where no link is missing. The same again changes
+   * nothing; else the focus stays on the same mention. The scroll position stays too, as nothing
+   * here asks the browser for a layout while the list is empty.
+   */
+  render(found: MentionsResult, note: string): void {
+    const shown = JSON.stringify([found, note]);
+    if (shown === this.shown) return;
+    const focused = this.container.querySelector<HTMLElement>(":focus")?.dataset.mention;
+    this.clear();
+    this.shown = shown;
+    this.part("inside", found.inside);
+    this.part("outside", found.outside);
+    if (note !== "") this.container.createDiv({ cls: "sidelight-note", text: note });
+    if (focused === undefined) return;
+    const again = this.container.querySelector<HTMLElement>(
+      `[data-mention="${CSS.escape(focused)}"]`,
+    );
+    again?.focus({ preventScroll: true });
   }
 
   private part(kind: "inside" | "outside", mentions: readonly MentionItem[]): void {
@@ -60,9 +78,12 @@ export class MentionList {
     for (const { text, marked } of segmentsOf(mention.snippet.text, mention.snippet.highlights))
       if (marked) snippet.createSpan({ cls: "search-result-file-matched-text", text });
       else snippet.appendText(text);
+    const key = `${mention.source_path} ${mention.target_path}`;
+    open.dataset.mention = `open ${key}`;
     setTooltip(open, t("mention.open", { path: mention.source_path }));
     open.addEventListener("click", (event) => this.open(mention, event));
     const link = el.createEl("button", { cls: "clickable-icon sidelight-mention-link" });
+    link.dataset.mention = `link ${key}`;
     setIcon(link, "link");
     link.setAttribute("aria-label", t("mention.link", { note: titleOf(mention.target_path) }));
     link.addEventListener("click", () => run(this.link(mention, el)));
@@ -74,9 +95,12 @@ export class MentionList {
     run(openNote(this.context.app, mention.source_path, place, pane === true ? "tab" : pane));
   }
 
-  // The row goes; the daemon tells of the changed note, and the list is asked for again.
+  // The row goes, and the list is asked for again.
   private async link(mention: MentionItem, el: HTMLElement): Promise<void> {
-    if (!(await linkMention(this.context.app, mention))) return;
+    const written = await linkMention(this.context.app, mention);
+    this.linked();
+    if (!written) return;
+    this.shown = "";
     const list = el.parentElement;
     const next = (el.nextElementSibling ?? el.previousElementSibling)?.lastElementChild;
     el.remove();

@@ -118,8 +118,8 @@ async function resolveAt(
   path: string,
 ): Promise<ResolveResult> {
   const file = app.vault.getFileByPath(path);
-  const buffer = file === null ? null : await bufferFor(app, file);
-  return service.resolve(buffer === null ? { ref } : { ref, buffer });
+  const buffer = file === null ? null : await unsavedText(app, file);
+  return service.resolve(buffer === null || !canSend(buffer) ? { ref } : { ref, buffer });
 }
 
 function gone({ path, citation }: Pick<Result, "path" | "citation">): ResolveResult {
@@ -132,15 +132,9 @@ function gone({ path, citation }: Pick<Result, "path" | "citation">): ResolveRes
   return { path, citation: { ...citation, ...nowhere }, text: "", why: "", location: null };
 }
 
-/** The unsaved text of a note as the bridge can take it; null: the file says the same. */
-export async function bufferFor(app: App, file: TFile): Promise<string | null> {
-  const buffer = await unsavedText(app, file);
-  if (buffer === null) return null;
-  const bytes = new TextEncoder().encode(JSON.stringify(buffer)).length;
-  if (bytes <= MAX_BUFFER_BYTES) return buffer;
-  // Too long to send: have Obsidian write it, then the file says the same.
-  for (const view of viewsOf(app, file.path)) await view.save();
-  return null;
+/** Whether the bridge takes the unsaved text of a note; else the saved one has to do. */
+export function canSend(buffer: string): boolean {
+  return new TextEncoder().encode(JSON.stringify(buffer)).length <= MAX_BUFFER_BYTES;
 }
 
 // Without the daemon only one thing is certain: whether the passage's own text still stands
@@ -205,9 +199,8 @@ async function select(leaf: WorkspaceLeaf, citation: Citation, text: string): Pr
   const { view } = leaf;
   if (!(view instanceof MarkdownView))
     return citation.kind === "canvas" && selectNode(view, citation);
-  const lines = shownLines(view);
-  const place = placeOf(citation, lines);
-  if (place === null || !isPassage(textAt(place, lines), text, citation)) {
+  const place = passagePlace(citation, text, shownLines(view));
+  if (place === null) {
     if (citation.start_line !== null) new Notice(t("open.unchecked"));
     return false;
   }
@@ -228,6 +221,21 @@ function showPlace(view: MarkdownView, place: Place): void {
   view.editor.setSelection(place.from, place.to);
   view.editor.scrollIntoView(place, true);
   view.editor.focus();
+}
+
+// Where the cited lines stand in the editor, else where the only copy of them does: the daemon
+// did not see unsaved text that was too long to send, or that was typed after it was asked.
+function passagePlace(citation: Citation, text: string, lines: Lines): Place | null {
+  const { start_line: start, end_line: end } = citation;
+  const holds = (place: Place | null): place is Place =>
+    place !== null && isPassage(textAt(place, lines), text, citation);
+  const cited = placeOf(citation, lines);
+  if (holds(cited)) return cited;
+  if (start === null || end === null || citation.columns !== null || text === "") return null;
+  const line = lineHolding(text, start, lines);
+  const moved = { ...citation, start_line: line, end_line: line && line + end - start };
+  const place = placeOf(moved, lines);
+  return holds(place) ? place : null;
 }
 
 // The text the daemon found and the text the editor shows at those lines must be the same.

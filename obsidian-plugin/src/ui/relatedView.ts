@@ -13,10 +13,9 @@ import { reasonText } from "./answers";
 import { performBannerAction } from "./bannerActions";
 import { Banners } from "./banners";
 import { type Context, ICON, RELATED_VIEW } from "./context";
-import { MENTION_LIMIT, MentionList } from "./mentionList";
-import { bufferFor } from "./openPassage";
 import { ResultList } from "./resultList";
 import { run } from "./run";
+import { Suggestions } from "./suggestions";
 
 // The cursor rests this long in a section before its neighbours are looked up.
 const FOLLOW_MS = 400;
@@ -30,13 +29,14 @@ interface Target {
 
 export class RelatedView extends ItemView {
   private list: ResultList | null = null;
-  private mentions: MentionList | null = null;
+  private suggestions: Suggestions | null = null;
   private banners: Banners | null = null;
   private heading: HTMLElement | null = null;
   private message: HTMLElement | null = null;
   private timer: number | null = null;
   private asked = "";
   private bySection = true;
+  private wasReady = false;
   private running: AbortController | null = null;
 
   constructor(
@@ -61,7 +61,12 @@ export class RelatedView extends ItemView {
     const { workspace } = this.app;
     this.registerEvent(workspace.on("active-leaf-change", () => this.follow()));
     this.registerEvent(workspace.on("file-open", () => this.follow()));
-    this.registerEvent(workspace.on("editor-change", () => this.follow()));
+    this.registerEvent(
+      workspace.on("editor-change", (_, { file }) => {
+        this.follow();
+        if (file !== null && this.contentEl.isShown()) this.suggestions?.edited(file.path);
+      }),
+    );
     // The editor tells nobody that its cursor moved: keys and clicks in it do.
     // Each window has a document of its own.
     this.registerDomEvent(activeDocument, "selectionchange", () => this.follow());
@@ -71,8 +76,11 @@ export class RelatedView extends ItemView {
     this.registerEvent(opened);
     this.register(
       this.context.service.watch(() => {
-        this.banners?.render(bannersFor(this.context.service.situation));
-        if (this.context.service.ready) this.follow();
+        const { service } = this.context;
+        this.banners?.render(bannersFor(service.situation));
+        if (service.ready && !this.wasReady) this.asked = ""; // connected again: what failed may work
+        this.wasReady = service.ready;
+        if (service.ready) this.follow();
       }),
     );
     this.register(
@@ -87,6 +95,7 @@ export class RelatedView extends ItemView {
 
   override async onClose(): Promise<void> {
     this.running?.abort();
+    this.suggestions?.stop();
     if (this.timer !== null) window.clearTimeout(this.timer);
     this.contentEl.empty();
   }
@@ -145,7 +154,8 @@ export class RelatedView extends ItemView {
       leave: () => undefined,
     });
     this.list = new ResultList(answer.createDiv(), actions, this);
-    this.mentions = new MentionList(answer.createDiv(), context);
+    this.suggestions?.stop();
+    this.suggestions = new Suggestions(answer.createDiv(), context);
   }
 
   private follow(): void {
@@ -172,25 +182,11 @@ export class RelatedView extends ItemView {
       const result = await this.context.service.related(params, controller.signal);
       if (this.running !== controller) return;
       this.show(result, file, section);
-      await this.suggest(file, controller);
+      await this.suggestions?.show(file);
     } catch (error) {
       if (this.running !== controller) return;
       this.asked = "";
       this.say(await this.explained(error, file), titleOf(file.path));
-    }
-  }
-
-  private async suggest(file: TFile, controller: AbortController): Promise<void> {
-    if (!this.context.settings.suggestLinks) return this.mentions?.clear();
-    try {
-      const buffer = await bufferFor(this.app, file);
-      const found = await this.context.service.mentions(
-        { path: file.path, limit: MENTION_LIMIT, ...(buffer === null ? {} : { buffer }) },
-        controller.signal,
-      );
-      if (this.running === controller) this.mentions?.render(found);
-    } catch (error) {
-      if (this.running === controller) this.mentions?.fail(inOneLine(failureOf(error)));
     }
   }
 
@@ -241,6 +237,6 @@ export class RelatedView extends ItemView {
     this.message?.toggle(message !== "");
     if (message === "") return;
     this.list?.render(NO_GROUPS, this.context.settings);
-    this.mentions?.clear();
+    this.suggestions?.clear();
   }
 }

@@ -24,6 +24,9 @@ from sidelight.vault.links import path_key, target_keys
 
 # Shorter names stand in too many texts by chance: "it", "AI", 一.
 _MIN_LETTERS, _MIN_HAN = 3, 2
+# A line is looked through in pieces, so that one of megabytes ends with its request and costs no
+# list of its own length. A piece sees this much beside it: more than a name or a word is long.
+_PIECE, _BESIDE = 4_096, 256
 _HAN = re.compile(r"[\u3400-\u9fff\U00020000-\U0003ffff]")
 
 # Lines of notes that match an expression: (path, line, text), by path.
@@ -72,16 +75,18 @@ def _inside(
     suggested.add(path)
     names = _Names(index, path)
     for number, line in enumerate(linkable_lines("\n".join(live.note.lines)), 1):
-        _stop_if(cancelled)
-        if next(names.places(_folded(line)), None) is None:
-            continue
-        folded, origins = _with_origins(line)
-        for start, end, name, target in names.places(folded):
-            if target not in suggested:
-                suggested.add(target)
-                columns = origins[start][0], origins[end - 1][1]
-                text = live.note.lines[number - 1]
-                yield Mention(path, target, name, number, columns, text)
+        for begin, own, piece in _pieces(line):
+            _stop_if(cancelled)
+            if next(names.places(_folded(piece)), None) is None:
+                continue
+            folded, origins = _with_origins(piece)
+            for start, end, name, target in names.places(folded):
+                first, last = origins[start][0], origins[end - 1][1]
+                if target not in suggested and own <= begin + first < own + _PIECE:
+                    suggested.add(target)
+                    columns = begin + first, begin + last
+                    text = live.note.lines[number - 1]
+                    yield Mention(path, target, name, number, columns, text)
 
 
 class _Names:
@@ -137,12 +142,10 @@ def _outside(
         live = files.get(source)
         if live is None or live.content_hash is None:
             continue
-        lines = linkable_lines("\n".join(live.note.lines))
-        places = ((place, name) for name in names for place in _places(name, lines))
-        first = min(places, default=None)
+        first = _first_place(names, linkable_lines("\n".join(live.note.lines)), cancelled)
         if first is None:
             continue
-        (line, start, end), name = first
+        line, start, end, name = first
         yield Mention(source, path, name, line, (start, end), live.note.lines[line - 1])
 
 
@@ -156,11 +159,30 @@ def _links(index: Index, source: str, path: str) -> bool:
     )
 
 
-def _places(name: str, lines: Sequence[str]) -> Iterator[tuple[int, int, int]]:
-    """Line (from 1), start and end of every place of a name."""
+def _first_place(
+    names: Sequence[str], lines: Sequence[str], cancelled: Callable[[], bool]
+) -> tuple[int, int, int, str] | None:
+    """Line (from 1), start, end and name of the first place of any name, there the longest."""
     for number, line in enumerate(lines, 1):
-        for start, end in find_spellings(name, line, whole_words=True):
-            yield number, start, end
+        for begin, own, piece in _pieces(line):
+            _stop_if(cancelled)
+            found = (
+                (begin + start, -(begin + end), name)
+                for name in names
+                for start, end in find_spellings(name, piece, whole_words=True)
+                if own <= begin + start < own + _PIECE
+            )
+            first = min(found, default=None)
+            if first is not None:
+                return number, first[0], -first[1], first[2]
+    return None
+
+
+def _pieces(line: str) -> Iterator[tuple[int, int, str]]:
+    """Where each piece of a line begins, where what is its own begins, and its text."""
+    for own in range(0, len(line), _PIECE):
+        begin = max(0, own - _BESIDE)
+        yield begin, own, line[begin : own + _PIECE + _BESIDE]
 
 
 def _is_telling(label: str) -> bool:

@@ -98,13 +98,18 @@ export class Editor {
   to = { line: 0, ch: 0 };
   scrolledTo = null;
 
-  constructor(el) {
+  constructor(el, changed) {
     this.el = el;
+    this.changed = changed;
   }
-  setValue(text) {
+  load(text) {
     this.lines = text.split(/\r\n|\n|\r/);
     this.from = this.to = { line: 0, ch: 0 };
     this.draw();
+  }
+  setValue(text) {
+    this.load(text);
+    this.changed();
   }
   getValue() {
     return this.lines.join("\n");
@@ -138,6 +143,7 @@ export class Editor {
     lines.splice(from.line, to.line - from.line + 1, ...joined.split("\n"));
     const end = { line: from.line, ch: from.ch + text.length };
     this.setSelection(end, end);
+    this.changed();
   }
   scrollIntoView({ from }) {
     this.scrolledTo = from.line;
@@ -197,7 +203,8 @@ export class MarkdownView extends View {
     this.containerEl.dataset.type = "markdown";
     this.titleEl = this.containerEl.createDiv("view-header-title");
     this.contentEl = this.containerEl.createDiv({ cls: "cm-content", attr: { tabindex: "0" } });
-    this.editor = new Editor(this.contentEl);
+    const changed = () => this.app.workspace.trigger("editor-change", this.editor, this);
+    this.editor = new Editor(this.contentEl, changed);
   }
   getViewType() {
     return "markdown";
@@ -216,7 +223,7 @@ export class MarkdownView extends View {
     const text = await this.app.vault.read(file);
     this.file = file;
     this.titleEl.setText(file.basename);
-    this.editor.setValue(text.replace(/^\ufeff/, ""));
+    this.editor.load(text.replace(/^\ufeff/, ""));
   }
   async save() {
     await this.app.vault.node("writeVault", this.file.path, this.getViewData());
