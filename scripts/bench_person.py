@@ -22,7 +22,7 @@ from pathlib import Path
 from packaging.requirements import Requirement
 
 from bench import Timing
-from bench_index import _daemon, is_found, wait_until_idle
+from bench_index import _daemon, _stand_in_vectors, is_found, wait_until_idle
 from generate_vault import write_vault
 from sidelight.bridge.client import BridgeClient
 from sidelight.config import Settings
@@ -44,11 +44,10 @@ def measure() -> Iterator[Timing]:
         engine = Engine.open(vault, data_dir=data, lexical_only=True)
         engine.sync(lexical_only=True)
         engine.close()
+        _stand_in_vectors(vault, data)
         with _daemon(vault, data) as (client, _):
-            client.call("index/pause", {})  # nothing is embedded beside the commands
-            yield from _commands(vault, data)
-            client.call("index/resume", {})
             wait_until_idle(client)
+            yield from _commands(vault, data)
             yield from _saved(vault, client)
 
 

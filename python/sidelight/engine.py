@@ -440,6 +440,9 @@ class Engine:
             self._indexer.use_terms(self._terms)
             self._anew = self._rereading()
             todo.append("the words of every note are read again")
+        if "graph" in changed and self.settings.graph:
+            self._anew = self._rereading()
+            todo.append("notes that were read without the graph are read again")
         if changed & set(_SCANNING):
             todo.append("the vault is scanned again")
         if changed & set(_MODELS) or ("rerank" in changed and self._models.reranker is None):
@@ -450,8 +453,9 @@ class Engine:
                 self._worker.wake()
             if changed & set(_MODELS):
                 self._worker.run_soon(self.load_models)
-            if changed & set(_SCANNING) or changed & set(_READING):
-                self._worker.rescan(forced=bool(changed & set(_READING)))
+            if changed & {*_SCANNING, *_READING, "graph"}:
+                forced = changed & set(_READING) or ("graph" in changed and self._rereading())
+                self._worker.rescan(forced=bool(forced))
         elif changed & set(_MODELS):
             self.load_models()
         return todo
@@ -532,7 +536,7 @@ class Engine:
 
     def _rereading(self) -> str:
         """Why every note is to be read again (another tokenizer or chunker); "" if it is not."""
-        return facts.difference(self._facts, self._current_facts())
+        return facts.difference(self._facts, self._current_facts(), graph=self.settings.graph)
 
     def _reason_to_reread(self) -> str:
         """The same for people, who need no reason for a first index."""

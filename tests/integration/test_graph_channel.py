@@ -247,7 +247,53 @@ def test_an_index_from_before_the_graph_reads_its_notes_again_and_says_so(
     monkeypatch.setattr(
         pipeline,
         "draft_note",
-        lambda entry, *rest: (read.append(entry.path), draft(entry, *rest))[1],
+        lambda entry, *rest, **how: (read.append(entry.path), draft(entry, *rest, **how))[1],
     )
     opened(vault, tmp_path).close()
     assert read == []
+
+
+def test_things_are_looked_for_only_while_the_graph_is_on(
+    vault: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looked: list[str] = []
+    real = entities_of
+
+    def counted(title: str, *rest: Any) -> list[tuple[str, ...]]:
+        looked.append(title)
+        return real(title, *rest)
+
+    monkeypatch.setattr("sidelight.indexing.draft.entities_of", counted)
+    opened(vault, tmp_path, graph=False).close()
+    assert looked == []
+    with_graph = opened(vault, tmp_path)
+    assert len(looked) == len(NOTES)
+    assert chain_to(with_graph, "青鸾", "梧桐巷.md")
+    assert chain_to(with_graph, "Heron", "Okafor.md")
+    with_graph.close()
+    opened(vault, tmp_path).close()
+    opened(vault, tmp_path, graph=False).close()
+    assert len(looked) == len(NOTES)  # they are kept
+
+
+def test_switching_the_graph_on_reads_what_was_read_without_it(tmp_path: Path) -> None:
+    write(tmp_path / "vault", NOTES)
+    opened(tmp_path / "vault", tmp_path / "data").close()
+    (tmp_path / "vault" / "潘老师.md").write_text("# 潘老师\n\n改吃青菜。\n", "utf-8")
+    engine = opened(tmp_path / "vault", tmp_path / "data", graph=False)
+    without = [path for path, note in engine._catalog.notes.items() if note.entities is None]
+    assert without == ["潘老师.md"]
+    assert engine.update_settings({"graph": True}) == [
+        "notes that were read without the graph are read again"
+    ]
+    engine.sync(lexical_only=True)
+    assert all(note.entities is not None for note in engine._catalog.notes.values())
+    assert chain_to(engine, "青鸾", "潘老师.md")
+    engine.close()
+
+
+def test_another_form_of_things_asks_for_nothing_without_the_graph() -> None:
+    current = {"schema": "1", "drafts": "4", "entities": "2", "terms": "x"}
+    stored = {**current, "entities": "1"}
+    assert facts.difference(stored, current)
+    assert facts.difference(stored, current, graph=False) == ""

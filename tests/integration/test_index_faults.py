@@ -528,10 +528,10 @@ def test_166_one_bad_note_is_listed_and_the_others_are_found(
     kept.put("坏.md", "marzipan\n")
     real = pipeline.draft_note
 
-    def picky(entry: Any, *rest: Any) -> Any:
+    def picky(entry: Any, *rest: Any, **how: Any) -> Any:
         if entry.path == "坏.md":
             raise RecursionError("too deep")
-        return real(entry, *rest)
+        return real(entry, *rest, **how)
 
     monkeypatch.setattr(pipeline, "draft_note", picky)
     engine = kept.synced()
@@ -565,7 +565,7 @@ def test_a_note_that_failed_is_tried_again_by_the_next_scan(
     kept.check_equals_fresh()
 
 
-def fail(*_: object) -> None:
+def fail(*_: object, **__: object) -> None:
     raise RuntimeError("two threads met")
 
 

@@ -43,9 +43,9 @@ class Counted:
         self.model = write_model(root / "first", pooling="mean", name="first")
         draft, embed = pipeline.draft_note, Embedder.embed_passages
 
-        def drafting(entry: Any, *rest: Any) -> Any:
+        def drafting(entry: Any, *rest: Any, **how: Any) -> Any:
             self.read.append(entry.path)
-            return draft(entry, *rest)
+            return draft(entry, *rest, **how)
 
         def embedding(model: Embedder, texts: list[str], *rest: Any) -> np.ndarray:
             self.embedded.extend(texts)

@@ -26,13 +26,14 @@ DRAFT_VERSION = "4"
 _SPACE = re.compile(r"\s+")
 
 
-def draft_note(entry: FileEntry, data: bytes, terms: Terms) -> NoteDraft:
+def draft_note(entry: FileEntry, data: bytes, terms: Terms, *, things: bool = False) -> NoteDraft:
     """Everything the index keeps of one note.
 
     Args:
         entry: path, size and time of the file the bytes came from.
         data: raw bytes, as they will be hashed to tell `fresh`.
         terms: the index's own term function.
+        things: looks for what each passage speaks of too: as costly as all the rest.
     """
     note = parse_note(entry.path, data)
     chunks = chunk_note(note)
@@ -52,7 +53,7 @@ def draft_note(entry: FileEntry, data: bytes, terms: Terms) -> NoteDraft:
         block_ids=note.block_ids,
         links=note.links,
         fields=tuple(_fields(note, chunks, lead, terms)),
-        entities=tuple(_entities(note, chunks, terms)),
+        entities=tuple(_entities(note, chunks, terms)) if things else None,
         lead=lead if (summary := _summary(chunks)) is None else summary,
         date=_iso(note_dates(note)),
         problems=note.problems,

@@ -33,9 +33,13 @@ def current_facts(terms: Terms) -> Facts:
     }
 
 
-def difference(stored: Mapping[str, str], current: Mapping[str, str]) -> str:
-    """Why every note is to be read again, for people; "" if it is not."""
-    reasons = [said for name, said in _CHANGED.items() if stored.get(name) != current[name]]
+def difference(stored: Mapping[str, str], current: Mapping[str, str], *, graph: bool = True) -> str:
+    """Why every note is to be read again, for people; "" if it is not.
+
+    Without the graph nobody asks what notes speak of, and an old form of that may stay.
+    """
+    asked = {name: said for name, said in _CHANGED.items() if graph or name != "entities"}
+    reasons = [said for name, said in asked.items() if stored.get(name) != current[name]]
     return " and ".join(reasons)
 
 

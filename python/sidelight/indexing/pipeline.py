@@ -265,9 +265,13 @@ class Indexer:
     def _differs(self, entry: FileEntry) -> bool:
         """Whether a note is to be read; one that failed is, as the reason may be gone."""
         known = self._catalog.notes.get(entry.path)
-        if known is None or known.error is not None:
+        if known is None or known.error is not None or self._lacks_things(known):
             return True
         return (known.size, known.mtime_ns) != (entry.size, entry.mtime_ns)
+
+    def _lacks_things(self, note: NoteRow) -> bool:
+        """Whether it was read while the graph was off, and now is on."""
+        return self.settings.graph and note.entities is None
 
     def _read(self, entry: FileEntry) -> NoteDraft | NoteRow | None:
         """A draft of changed content, the row of merely touched content, None for nothing new.
@@ -290,10 +294,10 @@ class Indexer:
         except SidelightError as error:  # such as a link that leads out of the vault
             return self._failed(entry, f"cannot be read ({error.message})")
         same = known is not None and known.content_hash == hashlib.sha256(data).hexdigest()
-        if known is not None and same and not self._forced:
+        if known is not None and same and not self._forced and not self._lacks_things(known):
             return replace(known, size=entry.size, mtime_ns=entry.mtime_ns)
         try:
-            draft = draft_note(entry, data, self._terms)
+            draft = draft_note(entry, data, self._terms, things=self.settings.graph)
             if known is not None and same:  # the time tells since when these bytes stand here
                 return replace(draft, row=replace(draft.row, indexed_at=known.indexed_at))
             return draft

@@ -300,8 +300,9 @@ class Catalog:
 
 
 def _entities(note: NoteRow, chunk: ChunkRow) -> tuple[str, ...]:
-    """What a chunk speaks of; nothing where the note's row is older than the graph."""
-    return note.entities[chunk.chunk_index] if chunk.chunk_index < len(note.entities) else ()
+    """What a chunk speaks of; nothing where it was not looked for yet."""
+    held = note.entities or ()
+    return held[chunk.chunk_index] if chunk.chunk_index < len(held) else ()
 
 
 def _digest(note: NoteRow) -> int:

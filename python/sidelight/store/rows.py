@@ -50,7 +50,8 @@ class NoteRow:
     block_ids: tuple[BlockId, ...] = ()
     links: tuple[Link, ...] = ()
     fields: tuple[Field, ...] = ()
-    entities: tuple[tuple[str, ...], ...] = ()  # what each chunk speaks of (`language/entities.py`)
+    # What each chunk speaks of (`language/entities.py`); None: not looked for, the graph was off.
+    entities: tuple[tuple[str, ...], ...] | None = None
     lead: int | None = None  # chunk_index of the lead section (or `summary` property)
     date: str | None = None  # ISO date from properties or file name
     problems: tuple[Problem, ...] = ()
@@ -96,7 +97,7 @@ class NoteRow:
             properties=tuple([(k, v) for k, v in nested["properties"]]),
             block_ids=tuple([BlockId(*b) for b in nested["block_ids"]]),
             fields=tuple([_field_from(*field) for field in nested["fields"]]),
-            entities=tuple(map(tuple, nested.get("entities", ()))),  # older ones have none
+            entities=None if (held := nested.get("entities")) is None else tuple(map(tuple, held)),
             lead=nested["lead"],
             links=tuple([_link_from(link) for link in nested["links"]]),
             date=nested["date"],
