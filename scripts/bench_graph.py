@@ -53,6 +53,7 @@ def main() -> int:
     started = time.perf_counter()
     told, spent = recognised(notes)
     catalog = filled(told, 0)
+    _ = catalog.graph  # counted here, and kept up to date from now on
     build = time.perf_counter() - started
     print(
         f"{len(notes)} notes, {len(catalog.graph)} passages, {len(catalog.graph.counts())} things"
@@ -61,9 +62,12 @@ def main() -> int:
     print_spread("recognising one note", [1000 * s for s in spent])
     print_spread("taking one note in anew", saves(told, catalog))
     large = filled(told, arguments.passages)
+    started = time.perf_counter()
+    passages = len(large.graph)  # counted when it is first asked for
+    print(f"counting {passages} passages at a start: {time.perf_counter() - started:.2f} s")
     titles = [title for title, _ in told][:200]
     asked = [t.query for t in read_topics(arguments.queries)] if arguments.queries else titles
-    print_spread(f"asking {len(large.graph)} passages", asks(asked, large))
+    print_spread(f"asking {passages} passages", asks(asked, large))
     if hasattr(os, "getloadavg"):  # not on Windows
         print(f"load {os.getloadavg()[0]:.1f}")
     return 0
@@ -99,14 +103,15 @@ def filled(told: Told, passages: int) -> Catalog:
         for label in (label for labels in chunks for label in labels):
             counted[label] = counted.get(label, 0) + 1
     middle = statistics.median(counted.values()) if counted else 0
-    turn = 0
-    while turn == 0 or len(catalog.graph) < passages:
+    turn = speaking = 0
+    while turn == 0 or speaking < passages:
         for number, (title, chunks) in enumerate(told):
             named = [
                 tuple(f"{x} {turn}" if turn and counted[x] <= middle else x for x in labels)
                 for labels in chunks
             ]
             take_in(catalog, f"{turn}/{number}", title, named)
+            speaking += sum(map(bool, named))
         turn += 1
     return catalog
 

@@ -137,12 +137,34 @@ def test_a_failure_costs_only_the_chain(engine: Engine, monkeypatch: pytest.Monk
 @pytest.mark.parametrize("query", ["青鸾飞船的燃料配方", "Heron rocket fuel recipe"])
 def test_a_chain_alone_is_no_evidence(vault: Path, tmp_path: Path, query: str) -> None:
     decided = []
+    strict: dict[str, Any] = {"gate_strictness": "strict", "graph_worth": 1.0}
     for graph in (False, True):
-        engine = opened(vault, tmp_path / str(graph), graph=graph, gate_strictness="strict")
-        found = ask(engine, query)
-        decided.append((found.ok, found.confidence))
+        engine = opened(vault, tmp_path / str(graph), graph=graph, **strict)
+        found = search_result_json(ask(engine, query))
+        decided.append((found["status"], found["code"]))
+        shown = ask(engine, query, explain=True, gate=False)
         engine.close()
-    assert decided[0] == decided[1]
+    assert decided == [("no_evidence", "RAG_NO_EVIDENCE")] * 2
+    by_chain = [r.evidence for r in shown.results if r.channels["graph"]]
+    assert shown.trace is not None
+    assert max(by_chain) > shown.trace["gate"]["threshold"] > shown.confidence, "would be one else"
+
+
+@pytest.mark.parametrize(
+    "query",
+    ["青鸾", "Heron", "苹果 果园", "苹果 财报", "潘老师去过哪里", "Who is deaf?", "量子纠缠"],
+)
+def test_the_gate_reads_the_same_numbers_with_and_without_chains(
+    vault: Path, tmp_path: Path, query: str
+) -> None:
+    seen = []
+    for graph in (False, True):
+        engine = opened(vault, tmp_path / str(graph), graph=graph, graph_worth=1.0)
+        trace = ask(engine, query, explain=True).trace
+        assert trace is not None
+        seen.append(trace["gate"])
+        engine.close()
+    assert seen[0] == seen[1]
 
 
 def test_what_is_saved_and_deleted_is_followed_at_once_and_after_a_start(tmp_path: Path) -> None:

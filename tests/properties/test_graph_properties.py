@@ -37,7 +37,7 @@ def told(graph: EntityGraph) -> dict[str, object]:
     return {
         "passages": len(graph),
         "counts": counts,
-        "together": {pair: graph.together(*pair) for pair in combinations(sorted(counts), 2)},
+        "together": {key: graph.together(key, sorted(counts)).tolist() for key in counts},
         "edges": {key: graph.edges(key, 1, 0.0, 100) for key in counts},
         "spelled": {key: graph.spelling(key) for key in counts},
     }
@@ -80,8 +80,29 @@ def test_an_edge_is_the_same_from_both_ends_and_lies_in_its_scale(
 ) -> None:
     graph = of_passages((str(at), labels) for at, labels in enumerate(passages))
     for one, other in combinations(sorted(graph.counts()), 2):
-        assert graph.strength(one, other) == graph.strength(other, one)
-        assert 0 <= graph.strength(one, other) < 1
+        strength = graph.strengths(one, [other]).item()
+        assert strength == graph.strengths(other, [one]).item()
+        assert 0 <= strength < 1
         from_one = {edge.key: edge.strength for edge in graph.edges(one, 1, 0.0, 100)}
         if other in from_one:
-            assert abs(from_one[other] - graph.strength(one, other)) < 1e-8
+            assert abs(from_one[other] - strength) < 1e-8
+
+
+@given(changes)
+def test_numbers_of_what_is_gone_are_given_out_again(
+    steps: list[tuple[str, list[list[str]] | None]],
+) -> None:
+    graph = EntityGraph()
+    now: dict[str, list[tuple[str, list[str]]]] = {}
+    most = (0, 0)
+    for version, (path, passages) in enumerate(steps):
+        for chunk_id, labels in now.pop(path, []):
+            graph.remove(chunk_id, labels)
+        for at, things_told in enumerate(passages or []):
+            # a word that nobody wrote before, as in a note that is being typed
+            labels = [*things_told, f"新词{version}.{at}", f"Typed {version}.{at}"]
+            graph.add(f"{path}#{at}.{version}", labels)
+            now.setdefault(path, []).append((f"{path}#{at}.{version}", labels))
+            most = max(most[0], len(graph.counts())), max(most[1], len(graph))
+    assert graph.size == most
+    assert told(graph) == told(of_passages(pair for told_of in now.values() for pair in told_of))

@@ -130,8 +130,11 @@ def _draft_chunk(note: Note, chunk: Chunk, terms: Terms) -> ChunkDraft:
 
 
 def _entities(note: Note, chunks: list[Chunk], terms: Terms) -> list[tuple[str, ...]]:
-    texts = [without_marks(chunk.text) if chunk.searchable else "" for chunk in chunks]
-    return entities_of(note.title, (*note.aliases, *_tags(note)), texts, terms.user_words)
+    """What each chunk speaks of; one without words of its own (a date, a number) of nothing."""
+    texts = [without_marks(chunk.text) for chunk in chunks if chunk.searchable]
+    names = (*note.aliases, *_tags(note))
+    found = iter(entities_of(note.title, names, texts, terms.user_words))
+    return [next(found) if chunk.searchable else () for chunk in chunks]
 
 
 def _starts_with_heading(chunk: Chunk) -> bool:

@@ -23,7 +23,7 @@ from sidelight.language.stemming import singular
 from sidelight.language.stop_words import STOP_WORDS
 from sidelight.language.user_words import UserWords
 
-VERSION = 2  # a change asks for every note to be read again
+VERSION = 3  # a change asks for every note to be read again
 
 MOST_WORDS = 4  # of an English name or phrase; longer ones are sentences
 LONGEST = 30  # characters of a name that can stand for a thing

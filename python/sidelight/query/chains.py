@@ -12,9 +12,11 @@ number in 0..1 that means the same for every query. Says nothing of words or mea
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import NamedTuple
+
+import numpy as np
 
 from sidelight.config import Settings
 from sidelight.language.entities import entity_key, spans_of
@@ -29,6 +31,7 @@ from sidelight.store.rows import ChunkRow
 MOST_THINGS = 4  # of a question that chains start from, the rarest; more are a pasted page
 FIRST_HOP, SECOND_HOP = 12, 6  # strongest edges that are followed from each thing
 MOST_MIDDLES = 5  # of the first that are followed further
+MOST_FOLLOWED = 12  # of them in all: each is one look at what stands beside a thing
 MOST_HELD = 60  # passages of a thing that a chain may end at: more tell nothing about each
 MOST_REACHED = 40  # things whose passages are looked at
 WEAKEST = 0.15  # strength: two things that meet by chance stay below it
@@ -39,6 +42,7 @@ CONTEXT_WORTH = 0.5  # of standing beside another thing of the question
 MENTION_WORTH = 0.8  # a passage that only mentions what a chain reached, beside its own note
 FEWEST_TELLING = 0.2  # rarity of a thing that is worth starting from
 ONE_EDGE = 0.7  # density around a thing with a single edge
+MOST_LOOKED_AT = 300  # passages, of the strongest chains; more would cost and never be shown
 MOST_HITS = 50  # passages; evidence lets fewer count
 MOST_TOLD = 3  # reached things that count for one passage
 
@@ -72,24 +76,32 @@ def recall_chains(
         least = settings.graph_least_together
         asked = things_in(text, graph, least)
         reached, sure = chains_from(asked, catalog, least)
-        if not reached:
-            return []
-        held = set().union(*(graph.passages(key) for key in asked))
-        told: dict[str, list[Chain]] = {}
-        for chain in reached:
-            passages = graph.passages(chain.keys[-1])
-            for chunk_id in passages - held if len(passages) <= MOST_HELD else ():
-                told.setdefault(chunk_id, []).append(chain)
-        hits = [
-            _hit(catalog.chunks[chunk_id], chains, sure, catalog)
-            for chunk_id, chains in told.items()
-            if allowed is None or catalog.chunks[chunk_id].path in allowed
-        ]
+        ends = _ends(reached, asked, allowed, catalog)
+        hits = [_hit(chunk, chains, sure, catalog) for chunk, chains in ends.items()]
         hits.sort(key=lambda hit: (-hit.score, hit.chunk.order))
         return [
             hit._replace(matched=tuple(map(graph.spelling, hit.matched)))
             for hit in hits[: min(pool, MOST_HITS)]
         ]
+
+
+def _ends(
+    reached: Iterable[Chain], asked: Iterable[str], allowed: set[str] | None, catalog: Catalog
+) -> dict[ChunkRow, list[Chain]]:
+    """The passages that chains lead to and that hold nothing asked, each with its chains."""
+    graph, chunks = catalog.graph, catalog.chunks
+    held = graph.marked(asked)
+    told: dict[ChunkRow, list[Chain]] = {}
+    for chain in reached:
+        passages = graph.slots(chain.keys[-1])
+        if len(passages) > MOST_HELD:
+            continue
+        for chunk_id in graph.named(passages[~held[passages]]):
+            if allowed is None or chunks[chunk_id].path in allowed:
+                told.setdefault(chunks[chunk_id], []).append(chain)
+        if len(told) >= MOST_LOOKED_AT:
+            break
+    return told
 
 
 def things_in(text: str, graph: EntityGraph, least: int) -> dict[str, float]:
@@ -125,24 +137,26 @@ def chains_from(
     """
     graph = catalog.graph
     best: dict[str, Chain] = {}
+    middles: list[Chain] = []
     trust = 0.0
     for key, telling in asked.items():
         first = graph.edges(key, least, WEAKEST, FIRST_HOP)
         if not first:
             continue
-        others = [other for other in asked if other != key]
-        density = 1 - (1 - ONE_EDGE) / len(first)
-        trust = max(trust, telling * density)
-        for place, edge in enumerate(first):
-            weight = _in_context(edge, key, others, graph)
-            _keep(best, Chain((key, edge.key), weight), asked)
-            if place >= MOST_MIDDLES:
-                continue
-            if _by_title_alone(key, edge.key, catalog):
-                weight *= TITLE_WORTH
-            for far in graph.edges(edge.key, least, WEAKEST, SECOND_HOP):
-                keys = (key, edge.key, far.key)
-                _keep(best, Chain(keys, HOP_WORTH * (weight * far.strength) ** 0.5), asked)
+        trust = max(trust, telling * (1 - (1 - ONE_EDGE) / len(first)))
+        weights = _in_context(first, key, [other for other in asked if other != key], graph)
+        near = [Chain((key, edge.key), w) for edge, w in zip(first, weights, strict=True)]
+        for chain in near:
+            _keep(best, chain, asked)
+        middles += near[:MOST_MIDDLES]
+    middles.sort(key=lambda chain: (-chain.weight, chain.keys))
+    for key_and_middle, weight in middles[:MOST_FOLLOWED]:
+        key, middle = key_and_middle
+        if _by_title_alone(key, middle, catalog):
+            weight *= TITLE_WORTH
+        for far in graph.edges(middle, least, WEAKEST, SECOND_HOP):
+            keys = (key, middle, far.key)
+            _keep(best, Chain(keys, HOP_WORTH * (weight * far.strength) ** 0.5), asked)
     ordered = sorted(best.values(), key=lambda chain: (-chain.weight, chain.keys))
     return ordered[:MOST_REACHED], trust
 
@@ -150,8 +164,10 @@ def chains_from(
 def _by_title_alone(key: str, other: str, catalog: Catalog) -> bool:
     """Whether a thing stands beside another only in notes that have the other in their title."""
     graph = catalog.graph
-    both = graph.passages(key) & graph.passages(other)
-    return all(other in _title_key(catalog.notes[catalog.chunks[c].path].title) for c in both)
+    both = graph.slots(key)[graph.marked([other])[graph.slots(key)]]
+    return all(
+        other in _title_key(catalog.notes[catalog.chunks[c].path].title) for c in graph.named(both)
+    )
 
 
 @lru_cache(maxsize=50_000)
@@ -159,16 +175,24 @@ def _title_key(title: str) -> str:
     return entity_key(" ".join(fold(title).text.split()))
 
 
-def _in_context(edge: Edge, key: str, others: Iterable[str], graph: EntityGraph) -> float:
-    """The weight of an edge of `key`, seen beside the other things of the question.
+def _in_context(
+    edges: Sequence[Edge], key: str, others: Sequence[str], graph: EntityGraph
+) -> list[float]:
+    """The weights of edges of `key`, seen beside the other things of the question.
 
-    More where its far end stands beside one of them; less where only `key` itself does: that is
-    the other meaning of the word.
+    More where an edge's far end stands beside one of them; less where only `key` itself does:
+    that is the other meaning of the word.
     """
-    beside = max((graph.strength(edge.key, other) for other in others), default=0.0)
-    if beside == 0.0 and any(graph.together(key, other) for other in others):
-        return edge.strength * OFF_SENSE_WORTH
-    return 1 - (1 - edge.strength) * (1 - CONTEXT_WORTH * beside)
+    ends = [edge.key for edge in edges]
+    found = [graph.strengths(other, ends) for other in others]
+    beside = np.max(found, axis=0) if found else np.zeros(len(edges))
+    told_apart = bool(graph.together(key, others).any())
+    return [
+        edge.strength * OFF_SENSE_WORTH
+        if near == 0 and told_apart
+        else 1 - (1 - edge.strength) * (1 - CONTEXT_WORTH * near)
+        for edge, near in zip(edges, beside.tolist(), strict=True)
+    ]
 
 
 def _keep(best: dict[str, Chain], chain: Chain, asked: Mapping[str, float]) -> None:

@@ -1,17 +1,20 @@
 """How sure is it that a passage answers? One number on a fixed scale, from four others.
 
-    1 - (1 - s((g - m) / 0.07)) (1 - 0.7 s((t - 0.50) / 0.07)) (1 - 0.8 c^2) (1 - 0.9 n^2) (1 - w h)
+    1 - (1 - s((g - m) / 0.07)) (1 - 0.7 s((t - 0.50) / 0.07)) (1 - 0.8 c^2) (1 - 0.9 n^2)
 
 g and t are the language-centred cosines of the query with the passage (raised by 0.08 where the
 two are in different languages) and with the name of its note, c the weighted share of the query's
 terms that the passage holds, n how much the query is the name of the note, s the logistic
-function, h how surely a chain of mentions leads to the passage (`query/chains.py`), w the setting
-`graph_worth`. The gate reads the same number without its last factor: a chain orders what was
-found, and never makes nonsense an answer. m = 0.26 + 0.4 b, where b is the cosine that the best
-of the vault's passages would reach by chance (`VectorMatrix.chance`): in a vault on one subject
-every passage is near every question. All are absolute by construction, unlike raw scores, so the
-same number orders the results and feeds the gate. Constants fitted on judged questions, each set
-without itself (docs/ranking.md); 0.7 and 0.8 are the settings `titles_worth` and `words_worth`.
+function. Where a chain of mentions leads to the passage h surely (`query/chains.py`), it is as sure
+as `graph_worth` times h at least: relations are no second opinion on what words and meaning say,
+and taken for one they cost where those suffice (docs/graph.md). The gate reads the number without
+chains: they order what was found, and never make nonsense an answer.
+
+m = 0.26 + 0.4 b, where b is the cosine that the best of the vault's passages would reach by chance
+(`VectorMatrix.chance`): in a vault on one subject every passage is near every question. All are
+absolute by construction, unlike raw scores, so the same number orders the results and feeds the
+gate. Constants fitted on judged questions, each set without itself (docs/ranking.md); 0.7 and 0.8
+are the settings `titles_worth` and `words_worth`.
 """
 
 from __future__ import annotations
@@ -74,8 +77,7 @@ def evidence(
 
 def with_chains(evidence: Numbers, chains: Numbers, settings: Settings) -> Numbers:
     """The evidence where chains of mentions also count; `chains` are scores of that channel."""
-    result: Numbers = 1 - (1 - evidence) * (1 - settings.graph_worth * chains)
-    return np.round(result, 9)
+    return np.maximum(evidence, np.round(settings.graph_worth * chains, 9))
 
 
 def _across(language: str, chunks: Sequence[ChunkRow]) -> NDArray[np.bool_]:

@@ -56,10 +56,12 @@ def features(ordered: Sequence[Candidate], query: LexicalQuery | None) -> dict[s
     """Absolute numbers about the best candidates, each on a scale that any query shares.
 
     Args:
-        ordered: all candidates; a chain of mentions counts for nothing here.
+        ordered: all candidates; a chain of mentions counts for nothing here, nor what it alone
+            found: the gate says the same with and without chains.
         query: its terms; None where words were not asked.
     """
-    top = sorted(ordered, key=lambda c: -c.grounded)[:_TOP]
+    ordered = [c for c in ordered if c.hits.keys() != {"graph"}]
+    top = sorted(ordered, key=lambda c: (-c.grounded, c.chunk.order))[:_TOP]
     cosines = sorted((c.cosine for c in ordered if not math.isnan(c.cosine)), reverse=True)
     lexical = _leading(ordered, "bm25")
     semantic = _leading(ordered, "vector")
