@@ -54,7 +54,7 @@ class Settings:
     graph: bool = False
     graph_least_passages: int = 500  # a smaller vault's counts say nothing
     graph_least_together: int = 2  # passages that mention both ends of an edge
-    graph_worth: float = 0.7  # how likely a passage answers that the surest chain leads to
+    graph_worth: float = 0.6  # how likely a passage answers that the surest chain leads to
     results_per_note: int = 2
     linked_limit: int = 10
     linked_per_seed: int = 5

@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import combinations
 
 import numpy as np
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sidelight.store.catalog import Catalog
@@ -43,6 +43,7 @@ def told(graph: EntityGraph) -> dict[str, object]:
     }
 
 
+@settings(deadline=None)  # times belong to scripts/bench_graph.py
 @given(changes)
 def test_counts_after_any_changes_are_those_of_a_rebuild(
     steps: list[tuple[str, list[list[str]] | None]],
@@ -74,6 +75,7 @@ def test_counts_after_any_changes_are_those_of_a_rebuild(
     }
 
 
+@settings(deadline=None)
 @given(st.lists(things, min_size=1, max_size=20))
 def test_an_edge_is_the_same_from_both_ends_and_lies_in_its_scale(
     passages: list[list[str]],
@@ -88,6 +90,7 @@ def test_an_edge_is_the_same_from_both_ends_and_lies_in_its_scale(
             assert abs(from_one[other] - strength) < 1e-8
 
 
+@settings(deadline=None)  # times belong to scripts/bench_graph.py
 @given(changes)
 def test_numbers_of_what_is_gone_are_given_out_again(
     steps: list[tuple[str, list[list[str]] | None]],
