@@ -383,13 +383,15 @@ class Engine:
 
     def note_status(self, path: str) -> NoteState:
         """What the index knows of one note; an unknown path is not indexed."""
-        return coverage.note_state(self._catalog, path, self._indexer.exclusions)
+        state = coverage.note_state(self._catalog, path, self._indexer.exclusions)
+        reason = self._indexer.out_of_reach.reasons().get(path)
+        return dataclasses.replace(state, error=reason) if reason else state
 
     def failed_notes(self) -> list[NoteState]:
         """Notes that could not be indexed, by path, each with its reason."""
         indexer = self._indexer
         return coverage.failed_notes(
-            self._catalog, indexer.exclusions, indexer.placeholders, indexer.unlisted
+            self._catalog, indexer.exclusions, indexer.out_of_reach.reasons(), indexer.unlisted
         )
 
     @property

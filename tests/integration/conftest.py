@@ -1,12 +1,14 @@
-"""A bridge with an engine in memory, for the tests of what a client can and cannot do."""
+"""A bridge with an engine in memory, for the tests of what a client can and cannot do; a vault
+with its index for those of what befalls an index."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import pytest
 from bridge_fakes import FakeEngine
+from kept_index import Kept
 
 from sidelight.bridge.server import BridgeServer
 
@@ -25,3 +27,11 @@ async def server(engine: FakeEngine) -> AsyncIterator[BridgeServer]:
     yield bridge
     engine.release.set()
     await bridge.stop()
+
+
+@pytest.fixture
+def kept(tmp_path: Path) -> Iterator[Kept]:
+    made = Kept(tmp_path)
+    yield made
+    for engine in made.engines:
+        engine.close()

@@ -8,13 +8,13 @@ import random
 import shutil
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import psutil
 import pytest
-from index_rows import check_same, rows_on_disk
+from kept_index import QUICK, Kept, found, wait_for
 
 from sidelight.config import Settings
 from sidelight.engine import Engine
@@ -26,83 +26,6 @@ from sidelight.store.vector_tables import table_name
 from sidelight.types import Mode, SearchRequest
 from sidelight.vault import files as vault_files
 from sidelight.vault import watcher as vault_watcher
-
-FOUND_S = 60.0  # far above the promise, which `scripts/bench.py` measures
-QUICK = Settings(
-    gate_strictness="off", debounce_ms=20, debounce_ceiling_ms=100, poll_seconds=1
-)  # fmt: skip
-
-
-class Kept:
-    """A vault, its index, and what a watching engine makes of changes."""
-
-    def __init__(self, root: Path) -> None:
-        self.vault, self.data = root / "我的 vault", root / "data"
-        self.vault.mkdir()
-        self.engines: list[Engine] = []
-
-    def write(self, **notes: str) -> None:
-        for path, content in notes.items():
-            self.put(path, content)
-
-    def put(self, path: str, content: str) -> Path:
-        file = self.vault / path
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(content, "utf-8")
-        return file
-
-    def open(self, settings: Settings = QUICK, **options: Any) -> Engine:
-        if self.engines:
-            self.engines[-1].close()
-        options.setdefault("lexical_only", True)
-        engine = Engine.open(self.vault, data_dir=self.data, settings=settings, **options)
-        self.engines.append(engine)
-        return engine
-
-    def synced(self, settings: Settings = QUICK) -> Engine:
-        engine = self.open(settings)
-        engine.sync(lexical_only=True)
-        return engine
-
-    def watched(self, settings: Settings = QUICK) -> Engine:
-        engine = self.synced(settings)
-        engine.start()
-        wait_for(lambda: engine.state().pending == 0)
-        return engine
-
-    def check_equals_fresh(self, settings: Settings = QUICK) -> None:
-        """The rows on disk are those of an index made now."""
-        self.engines[-1].close()
-        fresh = self.data.with_name("fresh")
-        engine = Engine.open(self.vault, data_dir=fresh, settings=settings, lexical_only=True)
-        engine.sync(lexical_only=True)
-        engine.close()
-        found = rows_on_disk(self.vault, self.data, settings)
-        expected = rows_on_disk(self.vault, fresh, settings)
-        for rows in (found, expected):
-            rows["vectors"] = {}
-        check_same(found, expected)
-
-
-@pytest.fixture
-def kept(tmp_path: Path) -> Iterator[Kept]:
-    made = Kept(tmp_path)
-    yield made
-    for engine in made.engines:
-        engine.close()
-
-
-def wait_for(what: Callable[[], Any], seconds: float = FOUND_S) -> None:
-    end = time.monotonic() + seconds
-    while not what():
-        assert time.monotonic() < end, "it did not come true in time"
-        time.sleep(0.02)
-
-
-def found(engine: Engine, text: str) -> list[str]:
-    result = engine.search(SearchRequest(text, mode=Mode.LEXICAL))
-    return sorted({r.path for r in result.results})
-
 
 # ------------------------------------------------------------------ statements (43 to 56, 110)
 

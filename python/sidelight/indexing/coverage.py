@@ -5,7 +5,7 @@ Reads the catalog only; decides nothing.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from sidelight.store.catalog import Catalog
@@ -58,7 +58,7 @@ def note_state(catalog: Catalog, path: str, exclusions: Exclusions) -> NoteState
 def failed_notes(
     catalog: Catalog,
     exclusions: Exclusions,
-    placeholders: Iterable[str],
+    out_of_reach: Mapping[str, str],
     unlisted: Iterable[tuple[str, Problem]] = (),
 ) -> list[NoteState]:
     """Notes that could not be indexed, or not by meaning, each with its reason.
@@ -70,7 +70,7 @@ def failed_notes(
     Args:
         catalog: of the index.
         exclusions: in force.
-        placeholders: notes whose content lies in the cloud only.
+        out_of_reach: notes that cannot be read now, with the reason.
         unlisted: what the last scan left out; folder links, left out on purpose, do not count.
     """
     with catalog.lock:
@@ -88,8 +88,8 @@ def failed_notes(
         for path, reason in sorted(partly.items())
     ]
     waiting = [
-        NoteState(p, False, 0, 0, None, "its content lies in the cloud only", (), None)
-        for p in placeholders
+        replace(note_state(catalog, path, exclusions), error=reason)
+        for path, reason in sorted(out_of_reach.items())
     ]
     left_out = [
         NoteState(
@@ -98,7 +98,7 @@ def failed_notes(
         for path, problem in (*unlisted, *exclusions.faults)
         if is_note(path) or problem.code != "link-not-followed"
     ]
-    failed = [note_state(catalog, path, exclusions) for path in paths]
+    failed = [note_state(catalog, p, exclusions) for p in paths if p not in out_of_reach]
     return failed + words_only + waiting + left_out
 
 

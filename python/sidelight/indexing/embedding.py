@@ -90,7 +90,8 @@ class VectorQueue:
         """Embeds the next window of chunks, newest notes first; returns how many are left.
 
         Args:
-            interrupted: asked between batches; what was embedded until then is kept.
+            interrupted: asked before each batch but the first, so that even a note saved all
+                the time lets some be embedded; what was embedded until then is kept.
         """
         if self.embedder is None or not self.pending():
             return 0
@@ -124,7 +125,7 @@ class VectorQueue:
         vectors: list[Matrix] = []
         done = len(rows) - len(ready)  # gone since the queue was made
         for start in range(0, len(ready), _BATCH):
-            if interrupted():
+            if start and interrupted():
                 break
             batch = ready[start : start + _BATCH]
             log.debug("embedding %d passages", len(batch))

@@ -10,6 +10,7 @@ from __future__ import annotations
 import errno
 import hashlib
 import logging
+import os
 import stat
 import time
 from collections.abc import Callable, Iterable, Sequence
@@ -20,6 +21,7 @@ from sidelight.config import Settings
 from sidelight.errors import NotFoundError, SidelightError, VaultError
 from sidelight.indexing.draft import attachment, draft_note, failed_note
 from sidelight.indexing.embedding import Stopped, VectorQueue
+from sidelight.indexing.out_of_reach import IN_THE_CLOUD, OutOfReach
 from sidelight.indexing.renames import renames_in
 from sidelight.indexing.tidying import Report, Tidying
 from sidelight.language.terms import Terms
@@ -29,7 +31,7 @@ from sidelight.store.rows import NoteDraft, NoteRow
 from sidelight.store.tables import Tables
 from sidelight.types import FileEntry, Problem, Progress
 from sidelight.vault.exclusions import Exclusions
-from sidelight.vault.files import is_note, is_placeholder, read_note_bytes, scan
+from sidelight.vault.files import is_gone, is_note, is_placeholder, read_note_bytes, scan
 from sidelight.vault.links import LinkResolver
 
 log = logging.getLogger(__name__)
@@ -37,16 +39,14 @@ log = logging.getLogger(__name__)
 _COMMIT_NOTES = 256  # notes a commit: one costs 25 to 45 ms however many rows it has
 _COMMIT_BYTES = 4_000_000  # and bounds memory
 # Problems of `scan` that hide notes without telling that they are gone (an unmounted drive).
-_OUT_OF_SIGHT = ("folder-unreadable", "file-unreadable", "link-broken")
+_UNREADABLE = ("folder-unreadable", "file-unreadable")
+_OUT_OF_SIGHT = (*_UNREADABLE, "link-broken")
 
 
 # What reading a file says whose content a sync service has not fetched yet (seen on iCloud Drive
 # and FUSE mounts, see the field reports): not damage, and not gone either.
 _ELSEWHERE = (errno.EAGAIN, errno.ETIMEDOUT, errno.EDEADLK)
-
-
-class _ElsewhereError(Exception):
-    """The content of a note lies in the cloud only."""
+_TO_BE_REREAD = -1  # a size that no file has: the note's row differs until it is read anew
 
 
 @dataclass(slots=True)
@@ -55,7 +55,6 @@ class Changes:
 
     changed: list[FileEntry] = field(default_factory=list)
     gone: list[str] = field(default_factory=list)
-    placeholders: list[str] = field(default_factory=list)
 
 
 class Indexer:
@@ -77,7 +76,7 @@ class Indexer:
         self.on_changed: Callable[[list[str]], None] = lambda paths: None
         self.on_forced_done: Callable[[], None] = lambda: None
         self.on_tables_lost: Callable[[], None] = lambda: None
-        self.placeholders: tuple[str, ...] = ()  # cloud files whose content is not here
+        self.out_of_reach = OutOfReach()
         self.unlisted: tuple[tuple[str, Problem], ...] = ()  # what the last scan left out
         self._tables = tables
         self._catalog = catalog
@@ -108,6 +107,7 @@ class Indexer:
         changes, names, seen = Changes(), set(), set()
         self.exclusions = Exclusions.load(self.vault, self.settings)
         unlisted: list[tuple[str, Problem]] = []
+        in_the_cloud: list[str] = []
         listing = scan(
             self.vault, self.exclusions, self.settings, lambda *found: unlisted.append(found)
         )
@@ -117,7 +117,7 @@ class Indexer:
                 continue
             seen.add(entry.path)
             if entry.placeholder:
-                changes.placeholders.append(entry.path)
+                in_the_cloud.append(entry.path)
             elif forced or self._differs(entry):
                 changes.changed.append(entry)
         waiting = self._out_of_sight(unlisted)
@@ -127,11 +127,26 @@ class Indexer:
                 "If its drive is not mounted, mount it; if you emptied it, rebuild the index.",
             )
         self._forced = forced
-        self.unlisted = tuple(unlisted)
+        self._wait_for(changes, in_the_cloud, unlisted)
         self._rename_targets(names | waiting)
         present = seen | waiting
         changes.gone = sorted(p for p in self._catalog.notes if p not in present)
         return changes
+
+    def _wait_for(
+        self,
+        changes: Changes,
+        in_the_cloud: Sequence[str],
+        unlisted: Sequence[tuple[str, Problem]],
+    ) -> None:
+        """What a scan could not look into is looked at again; all else it saw as it is."""
+        self.unlisted = tuple(found for found in unlisted if found[1].code not in _UNREADABLE)
+        self.out_of_reach.keep({entry.path for entry in changes.changed})
+        for path in in_the_cloud:
+            self.in_the_cloud(path)
+        for path, problem in unlisted:
+            if problem.code in _UNREADABLE:
+                self._wait(path, problem.message.rstrip("."))
 
     def _out_of_sight(self, unlisted: Sequence[tuple[str, Problem]]) -> set[str]:
         """Indexed notes in folders that cannot be looked into now: they are not known to be gone.
@@ -157,7 +172,7 @@ class Indexer:
         Raises:
             VaultError: it is not.
         """
-        if not self.vault.is_dir():
+        if not os.path.isdir(self.vault):  # also where the system cannot tell
             raise VaultError(
                 f"The vault {self.vault} is not there.",
                 "Reconnect the drive or check the path; the index is kept and waits.",
@@ -180,12 +195,25 @@ class Indexer:
         return any(path.rpartition("/")[2].startswith(".") for path in paths)
 
     def kind(self, path: str) -> str:
-        """ "file", "folder" or "gone"; links and devices are neither file nor folder."""
+        """ "file", "folder" or "gone"; links and devices are neither file nor folder.
+
+        Raises:
+            OSError: the system cannot tell, or a folder cannot be listed, now.
+        """
+        place = self.vault / path
         try:
-            mode = (self.vault / path).lstat().st_mode
-        except (OSError, ValueError):
+            mode = place.lstat().st_mode
+            if stat.S_ISDIR(mode):
+                os.scandir(place).close()
+                return "folder"
+        except ValueError:
             return "gone"
-        if stat.S_ISDIR(mode):
+        except OSError as error:
+            if is_gone(error):
+                return "gone"
+            raise
+        if stat.S_ISLNK(mode) and path in self.settings.followed_links:
+            os.scandir(place).close()  # what it leads to may be a drive that is away
             return "folder"
         return "file" if stat.S_ISREG(mode) else "gone"
 
@@ -201,14 +229,35 @@ class Indexer:
         )
 
     def entry(self, path: str) -> FileEntry | None:
-        """Size and time of one note, or None where it is not (or no longer) one to index."""
+        """Size and time of one note, or None where it is not (or no longer) one to index.
+
+        Raises:
+            OSError: the system cannot tell now.
+        """
         if not is_note(path) or self.exclusions.excluded(path):
             return None
         try:
             status = (self.vault / path).lstat()
-        except OSError:
-            return None
+        except OSError as error:
+            if is_gone(error):
+                return None
+            raise
         return FileEntry(path, status.st_size, status.st_mtime_ns, is_placeholder(status))
+
+    def cannot_read(self, path: str, error: OSError) -> None:
+        """What is known of a note stays; it is listed, and looked at again."""
+        if error.errno in _ELSEWHERE:
+            self.in_the_cloud(path)
+        elif not self.exclusions.excluded(path):
+            self._wait(path, error.strerror or type(error).__name__)
+
+    def _wait(self, path: str, why: str) -> None:
+        kept = "; what was indexed of it is kept" if self.indexed_under([path]) else ""
+        self.out_of_reach.add(path, f"cannot be read now ({why}){kept}; it is tried again")
+
+    def in_the_cloud(self, path: str) -> None:
+        """The same of a note whose content is not on this computer."""
+        self.out_of_reach.add(path, IN_THE_CLOUD)
 
     def apply(self, changes: Changes, report: Report, stopped: Stopped) -> None:
         """Reads changed notes and commits their words; forgets those that are gone."""
@@ -222,11 +271,12 @@ class Indexer:
         for done, entry in enumerate(entries, start=1):
             if stopped():
                 break
-            draft = None
             try:
                 draft = self._read(entry)
-            except _ElsewhereError:
-                changes.placeholders.append(entry.path)
+                self.out_of_reach.forget([entry.path])
+            except OSError as error:
+                self.cannot_read(entry.path, error)
+                draft = self._to_be_reread(entry.path) if self._forced else None
             if isinstance(draft, NoteRow):
                 touched.append(draft)
             elif draft is not None:
@@ -241,17 +291,14 @@ class Indexer:
         if changes.gone:
             self._tables.remove(changes.gone, self._catalog, at)
             self._committed(changes.gone)
-        looked_at = {*changes.gone, *(entry.path for entry in entries)}
-        before = [path for path in self.placeholders if path not in looked_at]
-        self.placeholders = tuple(dict.fromkeys([*before, *changes.placeholders]))
+            self.out_of_reach.forget(changes.gone)
 
-    def finished(self, changes: Changes, report: Report, *, forced: bool) -> None:
+    def finished(self, *, forced: bool) -> None:
         """A whole scan was applied: what it was made with is now true of every note."""
-        self.placeholders = tuple(changes.placeholders)
         if forced:
             self._forced = False
             self.on_forced_done()
-        self.tidying.after_scan(report)
+        self.tidying.after_scan()
 
     def _commit(self, batch: Sequence[NoteDraft], at: float) -> None:
         if batch:
@@ -273,11 +320,20 @@ class Indexer:
         """Whether it was read while the graph was off, and now is on."""
         return self.settings.graph and note.entities is None
 
+    def _is_stale(self, note: NoteRow) -> bool:
+        """Whether it is made anew although its bytes are the same."""
+        return self._forced or note.size == _TO_BE_REREAD or self._lacks_things(note)
+
+    def _to_be_reread(self, path: str) -> NoteRow | None:
+        """The row of a note that a forced scan could not read: a later one makes it anew."""
+        known = self._catalog.notes.get(path)
+        return None if known is None else replace(known, size=_TO_BE_REREAD)
+
     def _read(self, entry: FileEntry) -> NoteDraft | NoteRow | None:
         """A draft of changed content, the row of merely touched content, None for nothing new.
 
         Raises:
-            _ElsewhereError: its content is not on this computer.
+            OSError: its content is not on this computer, or cannot be read now.
         """
         known = self._catalog.notes.get(entry.path)
         if entry.size > self.settings.max_note_bytes:
@@ -285,16 +341,12 @@ class Indexer:
             return self._failed(entry, f"larger than {limit:g} MB (setting max_note_bytes)")
         try:
             data = self._bytes(entry.path)
-        except (FileNotFoundError, NotFoundError):
+        except NotFoundError:
             return None
-        except OSError as error:
-            if error.errno in _ELSEWHERE:
-                raise _ElsewhereError from error
-            return self._failed(entry, f"cannot be read ({error.strerror or error})")
         except SidelightError as error:  # such as a link that leads out of the vault
             return self._failed(entry, f"cannot be read ({error.message})")
         same = known is not None and known.content_hash == hashlib.sha256(data).hexdigest()
-        if known is not None and same and not self._forced and not self._lacks_things(known):
+        if known is not None and same and not self._is_stale(known):
             return replace(known, size=entry.size, mtime_ns=entry.mtime_ns)
         try:
             draft = draft_note(entry, data, self._terms, things=self.settings.graph)
@@ -389,7 +441,7 @@ class Indexer:
         changes = self.scan(forced=forced)
         self.apply(changes, report, stopped)
         if not stopped():
-            self.finished(changes, report, forced=forced)
+            self.finished(forced=forced)
         if not lexical_only:
             while self.queue.pending() and not stopped():
                 self.queue.embed_window(stopped)

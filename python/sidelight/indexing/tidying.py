@@ -1,19 +1,21 @@
 """When is the index tidied? After many commits, and once after each spell of them.
 
 Compaction joins what commits left in pieces; cleaning up deletes the versions that nobody reads
-any more, a minute later, and what a crash left unfinished, once after a start. When both are
-done nothing wakes up until the next commit.
+any more, a minute later, and what a crash left unfinished, once after a start. Both go in small
+steps, one at a time, so that a note saved meanwhile comes first. When all is done nothing wakes
+up until the next commit.
 """
 
 from __future__ import annotations
 
 import logging
 import time
+from collections import deque
 from collections.abc import Callable
 
 from sidelight.errors import IndexUnavailableError
 from sidelight.store.catalog import Catalog
-from sidelight.store.tables import Tables
+from sidelight.store.tables import Step, Tables
 from sidelight.store.upkeep import KEEP_VERSIONS_S
 from sidelight.types import Progress
 
@@ -35,7 +37,7 @@ class Tidying:
         clock: seconds that never go back.
 
     Attributes:
-        commits: since the last compaction.
+        commits: since the last compaction began.
     """
 
     def __init__(
@@ -47,6 +49,8 @@ class Tidying:
         self.commits = 0
         self._written = clock()  # when the last commit was
         self._old_versions = False  # whether there are some to delete
+        self._steps: deque[tuple[str, Step]] = deque()  # of the round under way, with their phase
+        self._planned = 0  # steps of that round
         self._started = True  # what a crash left has not been looked for yet
 
     def committed(self) -> None:
@@ -57,57 +61,55 @@ class Tidying:
 
     def wait_s(self) -> float | None:
         """Seconds until there is something to do; 0 now, None never."""
+        if self._steps:
+            return 0.0
         quiet = self._clock() - self._written
         if self.commits:
             return max(0.0, QUIET_S - quiet)
         return max(0.0, _CLEAN_AFTER_S - quiet) if self._old_versions else None
 
     def run(self, report: Report) -> None:
-        """Does what is due, if anything, when there is nothing else to do."""
+        """One step of what is due, if anything, when there is nothing else to do."""
         if self.wait_s() != 0.0:
             return
-        if self.commits:
-            self.compact(report)
-        else:
-            self._old_versions = False
-            self._clean_up(report)
+        if not self._steps:
+            self._plan(compaction=bool(self.commits), cleaning=not self.commits)
+        self._next(report)
 
     def keep_up(self, report: Report) -> None:
-        """Between two steps of long work: both, where the disk would fill meanwhile."""
-        if self.commits >= COMPACT_AFTER:
-            self.compact(report)
-            self._clean_up(report)
+        """One step between two of other work: of what is under way, or where the disk would fill."""
+        if not self._steps and self.commits >= COMPACT_AFTER:
+            self._plan(compaction=True, cleaning=True)
+        if self._steps:
+            self._next(report)
 
-    def after_scan(self, report: Report) -> None:
-        """After a first index or a checkout new rows are indexed at once; leftovers go."""
-        if self.commits > 1:
-            self.compact(report)
-        if self._started:
-            self._clean_up(report)
-
-    def compact(self, report: Report) -> None:
-        """Compacts now."""
-        report(Progress("compact", 0, 1))
-        self._attempt("compaction", lambda: self._tables.compact(self._catalog))
-        self.commits = 0
-        report(Progress("compact", 1, 1))
+    def after_scan(self) -> None:
+        """After a first index or a checkout new rows are indexed soon; leftovers go."""
+        self._plan(compaction=self.commits > 1, cleaning=self._started)
 
     def finish(self, report: Report) -> None:
         """Leaves the index tidy where nothing will run afterwards."""
-        if self.commits:
-            self.compact(report)
-        self._clean_up(report)
+        self._plan(compaction=bool(self.commits), cleaning=True)
+        while self._steps:
+            self._next(report)
 
-    def _clean_up(self, report: Report) -> None:
-        self._started = False
-        report(Progress("cleanup", 0, 1))
-        self._attempt("cleaning up", self._tables.clean_up)
-        report(Progress("cleanup", 1, 1))
+    def _plan(self, *, compaction: bool, cleaning: bool) -> None:
+        """Puts a round in place of what was left of the one before."""
+        self._steps.clear()
+        if compaction:
+            self.commits = 0
+            self._steps += [("compact", s) for s in self._tables.compaction(self._catalog)]
+        if cleaning:
+            self._started = self._old_versions = False
+            self._steps += [("cleanup", step) for step in self._tables.cleaning()]
+        self._planned = len(self._steps)
 
-    def _attempt(self, name: str, step: Callable[[], None]) -> None:
+    def _next(self, report: Report) -> None:
+        phase, step = self._steps.popleft()
+        report(Progress(phase, self._planned - len(self._steps) - 1, self._planned))
         try:
             step()
         except IndexUnavailableError as error:  # nothing is lost; the next spell tries again
-            log.error("%s failed and will be tried again: %s", name, error.code)
+            log.error("%s failed and will be tried again: %s", phase, error.code)
             self._old_versions = True
             self._written = self._clock()

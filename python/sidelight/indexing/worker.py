@@ -157,13 +157,11 @@ class Worker:
         suspect, self._suspect = self._suspect, False
         if self._indexer.recover(suspect=suspect):
             self.rescan(forced=True)
-        if not self._paused:
-            self._indexer.tidying.keep_up(self._tell)
         with self._wake:
             tasks, self._tasks = self._tasks, []
             paused = self._paused
             rescan, forced = self._rescan and not paused, self._forced
-            paths = set() if paused else self._paths
+            paths = set() if paused else self._paths | self._indexer.out_of_reach.due()
             if not paused:
                 self._paths, self._rescan, self._forced = set(), False, False
             self._busy = bool(paths) or rescan
@@ -171,14 +169,22 @@ class Worker:
             task()
         if paused:
             self._sleep(None)
-        elif rescan or len(paths) > _RESCAN_ABOVE or self._indexer.rules_changed(paths):
+        elif not self._work(paths, rescan, forced):
+            self._rest()
+        else:  # one small step of tidying at most keeps the next note that is saved waiting
+            self._indexer.tidying.keep_up(self._tell)
+
+    def _work(self, paths: set[str], rescan: bool, forced: bool) -> bool:
+        """What was saved before what waits for its vector; whether there was anything."""
+        if rescan or len(paths) > _RESCAN_ABOVE or self._indexer.rules_changed(paths):
             self._scan(forced)
         elif paths:
             self._apply(self._changes_of(paths))
         elif self._indexer.queue.pending():
             self._embed()
         else:
-            self._rest()
+            return False
+        return True
 
     def _scan(self, forced: bool) -> None:
         self._tell(Progress("scan", 0, 0))
@@ -191,7 +197,7 @@ class Worker:
                 self._on_back()
             self._apply(changes)
             if not self._stopping:
-                self._indexer.finished(changes, self._tell, forced=forced)
+                self._indexer.finished(forced=forced)
         except BaseException:
             self._forced = self._forced or forced  # it is done only once all of it is
             raise
@@ -206,25 +212,31 @@ class Worker:
         changes = Changes()
         gone: set[str] = set()
         for path in sorted(paths):
-            kind = self._indexer.kind(path)
-            if kind == "folder":
-                self.rescan()  # notes in a moved-in folder raise no events of their own
-            elif kind == "file":
-                self._indexer.note_name(path, exists=True)
-                entry = self._indexer.entry(path)
-                if entry is not None and entry.placeholder:
-                    changes.placeholders.append(path)
-                elif entry is not None:
-                    changes.changed.append(entry)
-                else:
-                    gone.add(path)
-            else:
-                for name in self._indexer.names_under(path):
-                    self._indexer.note_name(name, exists=False)
-                gone.add(path)
+            try:
+                self._look_at(path, changes, gone)
+            except OSError as error:  # what the system cannot tell now is not known to be gone
+                self._indexer.cannot_read(path, error)
         self._indexer.require_vault()
         changes.gone = self._indexer.indexed_under(gone)
         return changes
+
+    def _look_at(self, path: str, changes: Changes, gone: set[str]) -> None:
+        kind = self._indexer.kind(path)
+        if kind == "folder":
+            self.rescan()  # notes in a moved-in folder raise no events of their own
+        elif kind == "file":
+            entry = self._indexer.entry(path)
+            self._indexer.note_name(path, exists=True)
+            if entry is None:
+                gone.add(path)
+            elif entry.placeholder:
+                self._indexer.in_the_cloud(path)
+            else:
+                changes.changed.append(entry)
+        else:
+            for name in self._indexer.names_under(path):
+                self._indexer.note_name(name, exists=False)
+            gone.add(path)
 
     def _embed(self) -> None:
         self._indexer.queue.embed_window(self._has_news)
@@ -236,17 +248,18 @@ class Worker:
     def _rest(self) -> None:
         self._indexer.queue.settle()
         tidying = self._indexer.tidying
-        tidying.run(self._tell)
+        if tidying.wait_s() == 0.0:
+            tidying.run(self._tell)
+            return
         if self._reported[1] != "idle":
             give_back_memory()
         self._tell(Progress("idle", 1, 1))
-        wait_s = tidying.wait_s()
+        waits = [tidying.wait_s(), self._indexer.out_of_reach.wait_s()]
         if self._polling:
-            poll_s = float(self._indexer.settings.poll_seconds)
-            self._sleep(poll_s if wait_s is None else min(poll_s, wait_s))
+            waits.append(float(self._indexer.settings.poll_seconds))
+        self._sleep(min((wait for wait in waits if wait is not None), default=None))
+        if self._polling:
             self._rescan = True
-        else:
-            self._sleep(wait_s)
 
     def _sleep(self, seconds: float | None) -> None:
         with self._wake:

@@ -11,7 +11,7 @@ import contextlib
 import gc
 import logging
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -51,6 +51,8 @@ log = logging.getLogger(__name__)
 
 _LOADED_AT_ONCE = 16_384  # chunks: their terms take some 25 MB, and each term is looked up once
 _WORD_TABLES = ("chunks", "notes", "history")
+
+Step = Callable[[], None]
 
 # LanceDB's stubs ask for every defaulted argument of its native query classes.
 _match_query: Any = MatchQuery
@@ -320,25 +322,44 @@ class Tables:
 
     # ------------------------------------------------------------------ upkeep
 
-    def compact(self, catalog: Catalog) -> None:
-        """Merges small files, indexes new rows, forgets unused rows; see `upkeep.py`.
+    def compaction(self, catalog: Catalog) -> list[Step]:
+        """What merging small files and forgetting unused rows takes, in small steps; see `upkeep`.
 
-        Raises:
-            IndexUnavailableError: as `replace`.
+        A step is one action on one table, and raises IndexUnavailableError as `replace` does.
+        Between two of them anything may be read and written.
         """
-        with writing(self.folder.path):
-            upkeep.forget_history(self._history, len(catalog.notes))
-            self.vectors.drop_unused(catalog)
-            upkeep.compact(self._open_tables())
+        return [
+            self._step(lambda: upkeep.forget_history(self._history, len(catalog.notes))),
+            self._step(lambda: self.vectors.drop_unused(catalog)),
+            *self._each_table(upkeep.compact),
+        ]
+
+    def cleaning(self) -> list[Step]:
+        """What deleting versions that nobody reads any more takes, in such steps."""
+        return self._each_table(upkeep.clean_up)
+
+    def compact(self, catalog: Catalog) -> None:
+        """All of `compaction`, at once."""
+        for step in self.compaction(catalog):
+            step()
 
     def clean_up(self) -> None:
-        """Deletes versions that nobody reads any more; see `upkeep.py`.
+        """All of `cleaning`, at once."""
+        for step in self.cleaning():
+            step()
 
-        Raises:
-            IndexUnavailableError: as `replace`.
-        """
-        with writing(self.folder.path):
-            upkeep.clean_up(self._open_tables())
+    def _each_table(self, action: Callable[[Sequence[Any]], None]) -> list[Step]:
+        def on(name: str) -> Callable[[], None]:  # a table may have gone since the step was planned
+            return lambda: action([table for table in self._open_tables() if table.name == name])
+
+        return [self._step(on(table.name)) for table in self._open_tables()]
+
+    def _step(self, action: Callable[[], object]) -> Step:
+        def step() -> None:
+            with writing(self.folder.path):
+                action()
+
+        return step
 
     @property
     def lost(self) -> bool:

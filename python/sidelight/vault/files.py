@@ -177,7 +177,9 @@ def read_note_bytes(
     full = inside(vault, path, followed_links)
     try:
         file = os.open(full, _READING)
-    except (FileNotFoundError, NotADirectoryError) as error:
+    except OSError as error:
+        if not is_gone(error):
+            raise
         raise NotFoundError(
             f"There is no file {path} in the vault.",
             "It may have been moved; give its path inside the vault.",
@@ -194,6 +196,22 @@ def read_note_bytes(
     finally:
         os.close(file)
 
+
+def is_gone(error: OSError) -> bool:
+    """Whether a failed look at a file means that there is none at its path.
+
+    Every other failure (no permission, a held file, a drive or network that fails) may pass, and
+    says nothing about the file. Python gives the error of a missing file also where Windows says
+    that a drive, a server or its share is not there (15, 53, 67).
+    """
+    reason = getattr(error, "winerror", None)
+    if reason is not None:
+        return reason in _GONE_ON_WINDOWS
+    return isinstance(error, FileNotFoundError | NotADirectoryError)
+
+
+# ERROR_FILE_NOT_FOUND, ERROR_PATH_NOT_FOUND and ERROR_DIRECTORY (Windows SDK, winerror.h).
+_GONE_ON_WINDOWS = (2, 3, 267)
 
 # A FIFO is not waited for (it is refused once open); Windows has neither FIFOs nor these flags.
 _READING = (

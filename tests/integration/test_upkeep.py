@@ -1,0 +1,149 @@
+"""Upkeep and embedding let a saved note through, and constant saving lets them go on."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+from kept_index import QUICK, Kept, found, wait_for
+from tiny_models import write_model
+
+from sidelight.config import Settings
+from sidelight.indexing import tidying
+from sidelight.models.embedder import Embedder
+from sidelight.store import upkeep
+from sidelight.types import Progress
+
+
+class Held:
+    """Upkeep that stands still in its first step until it is let go on."""
+
+    def __init__(self, patch: pytest.MonkeyPatch) -> None:
+        self.steps: list[tuple[str, list[str]]] = []
+        self.inside, self.go_on = threading.Event(), threading.Event()
+        self.looks: list[list[str]] = []  # what `look` said before each later step
+        self.look = lambda: list[str]()
+        for name in ("compact", "clean_up"):
+            patch.setattr(upkeep, name, self._held(name, getattr(upkeep, name)))
+
+    def _held(self, name: str, real: Any) -> Any:
+        def step(tables: Sequence[Any], *rest: Any) -> None:
+            if self.steps:
+                self.looks.append(self.look())
+            self.steps.append((name, [table.name for table in tables]))
+            self.inside.set()
+            self.go_on.wait(60)
+            real(tables, *rest)
+
+        return step
+
+
+@pytest.mark.parametrize(
+    ("name", "word"), [("saved meanwhile.md", "thylacine"), ("其间保存.md", "袋狼")]
+)
+@pytest.mark.parametrize("first", ["compact", "clean_up"])
+def test_a_note_saved_during_upkeep_is_found_before_the_rest_of_it_goes_on(
+    kept: Kept, monkeypatch: pytest.MonkeyPatch, name: str, word: str, first: str
+) -> None:
+    kept.put("a.md", "marzipan 拿铁\n")
+    monkeypatch.setattr(tidying, "QUIET_S", 0.2 if first == "compact" else 1e9)
+    monkeypatch.setattr(tidying, "_CLEAN_AFTER_S", 0.2)
+    engine = kept.watched()
+    wait_for(lambda: engine.status()[1].phase == "idle")
+    held = Held(monkeypatch)
+    held.look = lambda: found(engine, word)
+    if first == "compact":
+        kept.put("b.md", "nougat 绿茶\n")
+    else:
+        engine._indexer.tidying.after_scan()  # no compaction is due
+        engine._indexer.tidying._old_versions = True
+        engine._worker.wake()  # type: ignore[union-attr]
+    assert held.inside.wait(60)
+    kept.put(name, f"{word}\n")
+    wait_for(lambda: name in engine._worker._paths)  # type: ignore[union-attr]
+    held.go_on.set()
+    wait_for(lambda: len(held.steps) >= 3)
+    assert held.looks[0] == [name], "the first step was done, and then the note before the next"
+    assert held.steps[0][0] == first
+    assert all(len(tables) == 1 for _, tables in held.steps), "one table a step"
+
+
+def test_upkeep_goes_on_although_notes_are_saved_all_the_time(
+    kept: Kept, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else the disk would fill: each turn of work is followed by one step."""
+    monkeypatch.setattr(tidying, "COMPACT_AFTER", 5)
+    kept.put("日记.md", "marzipan\n")
+    engine = kept.watched()
+    done: list[str] = []
+    for name in ("compact", "clean_up"):
+        real = getattr(upkeep, name)
+        monkeypatch.setattr(
+            upkeep, name, lambda t, *r, real=real, name=name: (done.append(name), real(t, *r))
+        )
+    indexer, report = engine._indexer, list[Progress]()
+    engine._worker.pause()  # type: ignore[union-attr] # the turns are made by hand
+    wait_for(lambda: engine.status()[1].phase == "paused")
+    for turn in range(20):
+        kept.put("日记.md", f"marzipan 拿铁 {turn}\n")
+        indexer.apply(indexer.scan(), report.append, lambda: False)
+        before = len(done)
+        indexer.tidying.keep_up(report.append)
+        assert len(done) <= before + 1
+    assert {"compact", "clean_up"} <= set(done)
+
+
+@pytest.mark.parametrize("text", ["a cat and a dog", "猫 狗"])
+def test_notes_saved_all_the_time_do_not_keep_others_from_being_embedded(
+    kept: Kept, monkeypatch: pytest.MonkeyPatch, text: str
+) -> None:
+    model = write_model(kept.data.with_name("tiny"), pooling="mean")
+    settings = Settings(embedding_model=str(model), debounce_ms=10, debounce_ceiling_ms=20)
+    real = Embedder.embed_passages
+
+    def slow(self: Embedder, texts: list[str], *rest: Any) -> np.ndarray:
+        time.sleep(0.2)  # so that there is always a save before a batch is done
+        return real(self, texts, *rest)
+
+    monkeypatch.setattr(Embedder, "embed_passages", slow)
+    for n in range(30):
+        kept.put(f"笔记 {n}.md", f"{text} {n}\n")
+    kept.synced(QUICK)
+    engine = kept.open(settings, lexical_only=False)
+    ending = threading.Event()
+
+    def save() -> None:
+        n = 0
+        while not ending.wait(0.1):
+            n += 1
+            kept.put("日记.md", f"marzipan {n}\n")
+
+    saving = threading.Thread(target=save)
+    saving.start()
+    try:
+        engine.start()
+        wait_for(lambda: engine.note_status("笔记 0.md").embedded == 1)  # the oldest
+        assert saving.is_alive()
+    finally:
+        ending.set()
+        saving.join()
+
+
+def test_each_window_makes_headway_whatever_else_there_is_to_do(kept: Kept) -> None:
+    model = write_model(kept.data.with_name("tiny"), pooling="mean")
+    settings = Settings(embedding_model=str(model))
+    for n in range(40):
+        kept.put(f"猫 {n}.md", f"a cat {n} 狗\n")
+    engine = kept.open(settings, lexical_only=False)
+    engine.sync(lexical_only=True)
+    queue = engine._indexer.queue
+    waiting = queue.pending()
+    while waiting:
+        left = queue.embed_window(lambda: True)
+        assert left < waiting
+        waiting = left
+    assert engine.state().pending == 0
