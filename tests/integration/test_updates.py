@@ -28,6 +28,7 @@ MOST_TIME = 1.2  # times a fresh index's query
 # MB now and then. The leak that was here (LanceDB's caches, 0.25 MB a save) would be 1,600 in the
 # long run.
 MOST_GROWN_MB = 64
+WARM_AFTER = 1_000  # saves
 LOOKS = 50  # at the process's memory, evenly over the saves
 FOUND_S = 60.0  # far above the promise, which `scripts/bench.py` measures
 QUERIES = ("marzipan 拿铁", "终值定理", "ERR_OOM_KILL_001", "桂花", "garden soil")
@@ -140,12 +141,14 @@ def check_updates(vault: Path, data: Path, settings: Settings, updates: int, tid
     print(f"\n{updates} updates: %.2f MB, fresh %.2f MB, on the way at most %.1f MB;" % sizes)
     print(f"query time {ratio:.2f} times that of a fresh index")
     warm, end = statistics.median(memory[10:20]), statistics.median(memory[-10:])
-    print(f"resident {warm:.0f} MB once warm, {end:.0f} MB at the end")
+    print(f"resident {warm:.0f} MB once warm, {end:.0f} MB at the end:")
+    print(" ".join(f"{look:.0f}" for look in memory))
     check_same(rows_on_disk(vault, data, settings), fresh_rows(vault, settings))
     check_nothing_half_written(data)
     assert sizes[0] <= MOST_SIZE * sizes[1]
     assert ratio <= MOST_TIME
-    assert end <= warm + MOST_GROWN_MB
+    if updates >= WARM_AFTER:  # a shorter run only warms up
+        assert end <= warm + MOST_GROWN_MB
 
 
 @pytest.fixture
