@@ -20,7 +20,7 @@ from sidelight.config import Settings
 from sidelight.engine import Engine
 from sidelight.errors import IndexUnavailableError, NotFoundError, VaultError
 from sidelight.store import folder as store_folder
-from sidelight.store import statements
+from sidelight.store import postings, statements
 from sidelight.store.tables import Tables
 from sidelight.store.vector_tables import table_name
 from sidelight.types import Mode, SearchRequest
@@ -52,7 +52,6 @@ def test_43_44_quotes_in_a_name_are_no_statement(kept: Kept, name: str) -> None:
 def test_46_47_49_new_rows_are_found_before_and_after_upkeep(kept: Kept) -> None:
     kept.put("a.md", "marzipan\n")
     engine = kept.synced()
-    index = engine._tables._chunks.list_indices()
     for n, word in enumerate(("thylacine", "袋狼")):
         kept.put(f"{n}.md", word)
         changes = engine._indexer.scan()
@@ -62,8 +61,34 @@ def test_46_47_49_new_rows_are_found_before_and_after_upkeep(kept: Kept) -> None
         engine._tables.compact(engine._catalog)
         engine._tables.clean_up()
         assert found(engine, word) == [f"{n}.md"], "after it"
-    again = kept.open()._tables._chunks.list_indices()
+    assert not engine._tables.indexes_words, "memory recalls words: no index is kept for nothing"
+
+
+def test_words_are_indexed_on_disk_only_where_memory_does_not_recall(
+    kept: Kept, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept.put("a.md", "marzipan\n")
+    kept.put("b.md", "袋狼\n")
+    engine = kept.synced()
+    monkeypatch.setattr(postings, "MOST_POSTINGS", 0)
+    asked: list[str] = []
+    match = Tables.match
+    monkeypatch.setattr(
+        Tables, "match", lambda self, *rest: (asked.append("disk"), match(self, *rest))[1]
+    )
+    assert (found(engine, "marzipan"), found(engine, "袋狼")) == (["a.md"], ["b.md"])
+    assert asked == [], "before the index is made"
+    engine._tables.compact(engine._catalog)
+    assert (found(engine, "marzipan"), found(engine, "袋狼")) == (["a.md"], ["b.md"])
+    assert asked == ["disk", "disk"]
+    index = engine._tables._chunks.list_indices()
+    engine = kept.open()
+    again = engine._tables._chunks.list_indices()
     assert [i.name for i in again] == [i.name for i in index], "opening makes no second index"
+    monkeypatch.setattr(postings, "MOST_POSTINGS", 100)
+    engine._tables.compact(engine._catalog)
+    assert not engine._tables.indexes_words
+    assert (found(engine, "marzipan"), found(engine, "袋狼")) == (["a.md"], ["b.md"])
 
 
 def test_52_a_lost_race_is_run_again() -> None:

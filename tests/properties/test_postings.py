@@ -92,6 +92,8 @@ def test_a_vault_of_too_many_postings_is_recalled_by_its_tables(
     catalog, asked = Catalog(), count()
 
     class OnDisk:
+        indexes_words = True
+
         def match(self, groups: object, *_: object) -> list[str]:
             next(asked)
             assert groups == [(["拿铁"], 1.0)]

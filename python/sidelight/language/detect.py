@@ -116,11 +116,14 @@ def detect(text: str) -> str:
 def _count(text: str) -> dict[str, float]:
     """Weighted number of letters of each script that occurs."""
     if text.isascii():
-        latin = len(_SCRIPTS["latin"][0].findall(text))
+        latin = len(text.encode("ascii").translate(None, _NO_LETTERS))
         return {"latin": float(latin)} if latin else {}
     marked = text.translate(_MARKS)
     counts = {name: marked.count(mark) for name, mark in _MARK_OF.items()}
     return {name: count * _SCRIPTS[name][1] for name, count in counts.items() if count}
+
+
+_NO_LETTERS = bytes(code for code in range(128) if not chr(code).isalpha())
 
 
 class _ScriptMarks(dict[int, str]):
@@ -168,8 +171,9 @@ def _latin_language(prose: str) -> str:
     """The best of the known languages, or English where none is clearly better."""
     scores = dict.fromkeys(_WORDS, 0.0)
     distinct: dict[str, set[str]] = {code: set() for code in _WORDS}
-    for word, times in Counter(_LATIN_WORD.findall(prose)).items():
-        languages = _LANGUAGES_OF.get(word, ())
+    common = filter(_LANGUAGES_OF.__contains__, _LATIN_WORD.findall(prose))
+    for word, times in Counter(common).items():
+        languages = _LANGUAGES_OF[word]
         for code in languages:
             scores[code] += times / len(languages)
             distinct[code].add(word)

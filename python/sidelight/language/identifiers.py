@@ -56,6 +56,11 @@ def split_identifier(text: str) -> tuple[Piece, ...]:
 @lru_cache(maxsize=65_536)  # the words of a vault that come again, by Zipf's law
 def identifier_terms(text: str) -> tuple[str, ...]:
     """The terms of `split_identifier`, without their places."""
+    if text.isascii() and is_simple_word(text):  # nearly all are
+        term = text.lower()
+        root = stem(term)
+        terms = (term,) if root == term else (term, root)
+        return terms if len(term) <= _MAX_WHOLE else ()
     return tuple([piece.term for piece in _split(text)])
 
 

@@ -70,8 +70,9 @@ def recall_bm25(
     query: LexicalQuery, catalog: Catalog, tables: Tables, allowed: set[str] | None, pool: int
 ) -> list[Hit]:
     """Passages that hold terms of the query, by exact BM25."""
+    on_disk = catalog.postings.too_many and tables.indexes_words  # not before it is made
     with catalog.lock:
-        if not catalog.postings.too_many:
+        if not on_disk:
             chunks = query.best(catalog.postings, pool, allowed)
             return _ranked(chunks, query.scores(chunks)[0], pool)
     known = sorted(query.known(), key=lambda term: -term.mass)[:_MOST_TERMS]

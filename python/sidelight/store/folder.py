@@ -20,7 +20,7 @@ import pyarrow as pa
 
 from sidelight.config import write_private
 from sidelight.errors import IndexUnavailableError
-from sidelight.store.lance import FTS, lancedb
+from sidelight.store.lance import lancedb
 from sidelight.store.statements import ENGINE_ERRORS, is_damage, writing
 
 log = logging.getLogger(__name__)
@@ -68,20 +68,17 @@ class Folder:
         """Of the tables there are."""
         return [str(n) for n in self._db.list_tables().tables]
 
-    def table(self, name: str, schema: pa.Schema, fts: str = "") -> Any:
+    def table(self, name: str, schema: pa.Schema) -> Any:
         """Opens a table; a writer makes it if it is missing, damaged or of another form.
 
         Args:
             name: of the table.
             schema: its columns.
-            fts: the column with a full-text index, if any.
         """
         if name in self.names():
             try:
                 table = self._db.open_table(name)
                 if not self._writes or table.schema.equals(schema):
-                    if self._writes and fts:
-                        _index_words(table, fts)
                     return table
             except ENGINE_ERRORS as error:
                 if not self._writes or not is_damage(error):
@@ -89,10 +86,7 @@ class Folder:
             log.warning("the table %s is damaged or of another form and is made anew", name)
             self.remade.append(name)
             self.drop(name)
-        table = self._db.create_table(name, schema=schema)
-        if fts:
-            _index_words(table, fts)
-        return table
+        return self._db.create_table(name, schema=schema)
 
     def drop(self, name: str) -> None:
         """Removes a table in one step: a crash never leaves half of it under its name."""
@@ -131,22 +125,6 @@ class Folder:
     def size_bytes(self) -> int:
         """Size of the data folder on disk."""
         return sum(f.stat().st_size for f in self.path.rglob("*") if f.is_file())
-
-
-def _index_words(table: Any, column: str) -> None:
-    """Makes the full-text index unless there is one, as after a crash between the two steps."""
-    if any(index.columns == [column] for index in table.list_indices()):
-        return
-    config = FTS(
-        base_tokenizer="whitespace",
-        stem=False,
-        remove_stop_words=False,
-        ascii_folding=False,
-        lower_case=False,
-        max_token_length=None,
-        with_position=False,
-    )
-    table.create_index(column, config=config)
 
 
 def sweep(path: Path) -> None:

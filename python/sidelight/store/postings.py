@@ -20,7 +20,7 @@ from sidelight.store.rows import ChunkRow
 TAIL = 2_000
 # So many segments of about one size become one: each passage is sorted two or three times.
 _FAN = 8
-# Five bytes each. Above, the index on disk recalls: some 400,000 passages, 400 MB.
+# Five bytes each. Above, an index on disk recalls: some 400,000 passages, 400 MB.
 MOST_POSTINGS = 80_000_000
 
 Codes = Sequence[int]
@@ -59,7 +59,7 @@ class Postings:
 
     @property
     def too_many(self) -> bool:
-        """Whether they would take more memory than is well: ask the tables instead."""
+        """Whether the tables should have a full-text index, and be asked instead."""
         return self.size > MOST_POSTINGS
 
     def add(self, chunk: ChunkRow) -> None:
@@ -80,7 +80,7 @@ class Postings:
 
     def settle(self) -> None:
         """Sorts a long tail in, so that no query has to; costs nothing while it is short."""
-        if len(self._chunks) - self._sorted < TAIL or self.too_many:
+        if len(self._chunks) - self._sorted < TAIL:
             return
         if len(self._row) * 2 < len(self._chunks):
             self._begin_anew()

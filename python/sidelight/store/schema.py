@@ -6,7 +6,6 @@ version is made anew from the files.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -14,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sidelight.store.catalog import Catalog, Vocabulary
+from sidelight.store.catalog import Vocabulary
 from sidelight.store.rows import ChunkDraft, ChunkRow, NoteDraft, pack
 from sidelight.types import PassageKind
 
@@ -136,32 +135,6 @@ def _lists(column: pa.Array) -> list[tuple[str, ...]]:
     strings = _shared(column.flatten())
     ends = np.cumsum(pc.list_value_length(column).to_numpy(zero_copy_only=False)).tolist()
     return [tuple(strings[a:b]) for a, b in zip([0, *ends], ends, strict=False)]
-
-
-def from_draft(draft: ChunkDraft, catalog: Catalog) -> ChunkRow:
-    """The chunk of a draft, as it would be read back."""
-    counts = Counter(draft.terms or ("",))
-    codes = catalog.vocabulary.codes(list(counts))
-    chunk = draft.chunk
-    return ChunkRow(
-        chunk_id=chunk.chunk_id,
-        path=chunk.path,
-        kind=chunk.kind,
-        heading_path=tuple(chunk.heading_path),
-        section_index=chunk.section_index,
-        chunk_index=chunk.chunk_index,
-        start_line=chunk.start_line,
-        end_line=chunk.end_line,
-        columns=chunk.columns,
-        node=chunk.node,
-        searchable=chunk.searchable,
-        language=draft.language,
-        embed_hash=draft.embed_hash,
-        text_hash=draft.text_hash,
-        length=(len(draft.terms) or 1) if chunk.searchable else 0,
-        codes=codes,
-        counts=np.fromiter(counts.values(), np.uint16, len(counts)),
-    )
 
 
 def _chunk_values(draft: ChunkDraft) -> dict[str, Any]:

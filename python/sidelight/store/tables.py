@@ -32,7 +32,6 @@ from sidelight.store.schema import (
     NOTES,
     chunk_rows,
     chunk_table,
-    from_draft,
     note_table,
 )
 from sidelight.store.statements import (
@@ -80,7 +79,7 @@ class Tables:
             raise _cannot_open(folder, error) from error
 
     def _open(self) -> None:
-        self._chunks = self.folder.table("chunks", CHUNKS, fts="terms")
+        self._chunks = self.folder.table("chunks", CHUNKS)
         self._notes = self.folder.table("notes", NOTES)
         self._history = self.folder.table("history", HISTORY)
 
@@ -189,6 +188,11 @@ class Tables:
         rows.sort(key=lambda row: row["replaced_at"])
         return [EarlierVersion(r["path"], r["replaced_at"], unpack(r["snapshot"])) for r in rows]
 
+    @property
+    def indexes_words(self) -> bool:
+        """Whether `match` can be asked: only a large vault has a full-text index on disk."""
+        return upkeep.word_indexes(self._chunks, "terms") != []
+
     def match(
         self,
         groups: Sequence[tuple[Sequence[str], float]],
@@ -250,8 +254,12 @@ class Tables:
                 self._write_chunks(chunks, paths)
             self._merge(self._notes, "path", note_table(drafts))
         log.debug("done merging")
+        rows: dict[str, list[ChunkRow]] = {path: [] for path in paths}
+        for batch in chunks.to_batches():
+            for row, _ in chunk_rows(batch, catalog.vocabulary):
+                rows[row.path].append(row)
         for draft in drafts:
-            catalog.replace(draft.row, [from_draft(c, catalog) for c in draft.chunks])
+            catalog.replace(draft.row, rows[draft.row.path])
         catalog.settle()
 
     def _write_chunks(self, chunks: pa.Table, paths: Sequence[str]) -> None:
@@ -331,6 +339,7 @@ class Tables:
         return [
             self._step(lambda: upkeep.forget_history(self._history, len(catalog.notes))),
             self._step(lambda: self.vectors.drop_unused(catalog)),
+            self._step(lambda: self._keep_word_index(catalog)),
             *self._each_table(upkeep.compact),
         ]
 
@@ -347,6 +356,10 @@ class Tables:
         """All of `cleaning`, at once."""
         for step in self.cleaning():
             step()
+
+    def _keep_word_index(self, catalog: Catalog) -> None:
+        """Words are indexed on disk only where memory does not recall them."""
+        upkeep.keep_word_index(self._chunks, "terms", wanted=catalog.postings.too_many)
 
     def _each_table(self, action: Callable[[Sequence[Any]], None]) -> list[Step]:
         def on(name: str) -> Callable[[], None]:  # a table may have gone since the step was planned

@@ -18,6 +18,7 @@ from typing import Any
 import pyarrow as pa
 
 from sidelight.store.catalog import Catalog
+from sidelight.store.lance import FTS
 from sidelight.store.statements import parts, retry
 
 log = logging.getLogger(__name__)
@@ -30,8 +31,36 @@ _ALL = datetime.timedelta(days=36_500)
 _UNUSED_SHARE = 4  # unused vectors are deleted once they are more than one in four
 
 
+def keep_word_index(table: Any, column: str, *, wanted: bool) -> None:
+    """Makes LanceDB's full-text index of a column of terms, or drops one that nobody asks.
+
+    Building and merging it is a tenth of a first index and most of every compaction.
+    """
+    names = word_indexes(table, column)
+    if not wanted:
+        for name in names:
+            log.debug("dropping the full-text index of %s", table.name)
+            retry(lambda name=name: table.drop_index(name))  # type: ignore[misc]
+    elif not names:
+        config = FTS(
+            base_tokenizer="whitespace",
+            stem=False,
+            remove_stop_words=False,
+            ascii_folding=False,
+            lower_case=False,
+            max_token_length=None,
+            with_position=False,
+        )
+        retry(lambda: table.create_index(column, config=config))
+
+
+def word_indexes(table: Any, column: str) -> list[str]:
+    """Names of the indexes of a column."""
+    return [index.name for index in table.list_indices() if index.columns == [column]]
+
+
 def compact(tables: Sequence[Any]) -> None:
-    """Merges small files and brings new rows into the full-text index; deletes nothing."""
+    """Merges small files and brings new rows into a full-text index; deletes nothing."""
     _each("compacting", tables, lambda table: table.optimize(cleanup_older_than=_ALL))
 
 
