@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -64,9 +65,14 @@ class LexicalQuery:
         self._scored_terms = scored
         self.total_mass = sum(term.mass for term in scored)
         self._masses = np.array([term.mass for term in scored])
-        self._columns = _columns(scored, len(catalog.vocabulary))
+        self._vocabulary = len(catalog.vocabulary)
         # Every stage asks about much the same passages, so each is scored once a query.
         self._scored: dict[ChunkRow, tuple[float, float]] = {}
+
+    @cached_property
+    def _columns(self) -> list[NDArray[np.int32]]:
+        """See `_columns_of`; as long as the vocabulary, so not made unless it is needed."""
+        return _columns_of(self._scored_terms, self._vocabulary)
 
     def _weighted(
         self, term: QueryTerm, catalog: Catalog, named: Callable[[str], bool]
@@ -156,7 +162,7 @@ class LexicalQuery:
         return list(zip(np.round(bm25, 9).tolist(), coverage.tolist(), strict=True))
 
 
-def _columns(terms: Sequence[WeightedTerm], vocabulary: int) -> list[NDArray[np.int32]]:
+def _columns_of(terms: Sequence[WeightedTerm], vocabulary: int) -> list[NDArray[np.int32]]:
     """The term of each vocabulary code, -1 for none; one array unless terms share codes."""
     layers: list[NDArray[np.int32]] = []
     for index, term in enumerate(terms):

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Container, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +25,7 @@ _FAN = 8
 MOST_POSTINGS = 80_000_000
 
 Codes = Sequence[int]
+_NOTHING = (np.zeros(0, np.int32), np.zeros(0, np.uint8))
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +55,7 @@ class Postings:
         self._row: dict[ChunkRow, int] = {}
         self._lengths: NDArray[np.float64] = np.zeros(1024)
         self._segments: list[_Segment] = []
+        self._normed: tuple[tuple[float, ...], NDArray[np.float64]] = ((), np.zeros(0))
         self._sorted = 0  # rows below are in segments, the others are the tail
         self._tail: _Segment | None = None
         self.size = 0  # of all live passages' distinct terms
@@ -112,12 +115,11 @@ class Postings:
             The passages in no order; their scores, above 0; the mass of the terms they hold.
         """
         size = len(self._chunks)
-        norm = k1 * (1 - b + b * self._lengths[:size] / average)
-        scores, masses = np.zeros(size), np.zeros(size)
-        for codes, mass in terms:
-            rows, tf = self._holders(codes)
+        norm = self._norm(k1, b, average)
+        held = [self._holders(codes) for codes, _ in terms]
+        scores = np.zeros(size)
+        for (rows, tf), (_, mass) in zip(held, terms, strict=True):
             scores[rows] += saturated(tf, norm[rows], k1) * mass
-            masses[rows] += mass
         found = np.flatnonzero(scores)
         if only is not None:
             kept = (self._chunks[row] for row in found)
@@ -125,21 +127,34 @@ class Postings:
         elif len(self._row) < size:
             found = found[[self._chunks[row] is not None for row in found]]
         if len(found) > count:
-            held = scores[found]
+            reached = scores[found]
             # Scores are rounded to nine digits: what is a hair below the last shares its place.
-            found = found[held >= np.partition(held, -count)[-count] - 1e-8]
+            found = found[reached >= np.partition(reached, -count)[-count] - 1e-8]
+        masses = np.zeros(len(found))
+        for (rows, _), (_, mass) in zip(held, terms, strict=True):
+            masses += _among(found, rows) * mass
         chunks = [chunk for row in found.tolist() if (chunk := self._chunks[row]) is not None]
-        return chunks, scores[found], masses[found]
+        return chunks, scores[found], masses
 
-    def _holders(self, codes: Codes) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-        """Rows that hold any of the codes, each once, and how often they hold them."""
+    def _norm(self, k1: float, b: float, average: float) -> NDArray[np.float64]:
+        """BM25's part of each row that its length decides; kept until something changes."""
+        asked = (k1, b, average, len(self._chunks))
+        if self._normed[0] != asked:
+            lengths = self._lengths[: len(self._chunks)]
+            self._normed = (asked, k1 * (1 - b + b * lengths / average))
+        return self._normed[1]
+
+    def _holders(self, codes: Codes) -> tuple[NDArray[np.integer], NDArray[Any]]:
+        """Rows that hold any of the codes, each once, ascending; how often they hold them."""
         if self._tail is None:
             self._tail = self._of_rows(self._sorted, len(self._chunks))
         parts = [s.holders(code) for code in codes for s in (*self._segments, self._tail)]
-        rows = np.concatenate([rows for rows, _ in parts]) if parts else np.zeros(0, np.int32)
-        counts = np.concatenate([counts for _, counts in parts]) if parts else np.zeros(0)
+        parts = [part for part in parts if len(part[0])] or [_NOTHING]
+        if len(parts) == 1:
+            return parts[0]
+        rows, counts = (np.concatenate(both) for both in zip(*parts, strict=True))
         if len(codes) < 2:
-            return rows.astype(np.int64), counts.astype(np.float64)
+            return rows, counts
         held = np.bincount(rows, counts, len(self._chunks)).astype(np.float64)
         several = np.flatnonzero(held)
         return several, held[several]
@@ -169,7 +184,15 @@ class Postings:
             self.add(chunk)
 
 
-def saturated(tf: NDArray[np.float64], norm: NDArray[np.float64], k1: float) -> NDArray[np.float64]:
+def _among(found: NDArray[np.integer], rows: NDArray[np.integer]) -> NDArray[np.bool_]:
+    """Which of `found` are in `rows`, which ascend."""
+    if not len(rows):
+        return np.zeros(len(found), bool)
+    places = np.minimum(np.searchsorted(rows, found), len(rows) - 1)
+    return np.asarray(rows[places] == found)
+
+
+def saturated(tf: NDArray[Any], norm: NDArray[np.float64], k1: float) -> NDArray[np.float64]:
     """BM25's share of a term, 0 to `k1 + 1`, by its frequency and the passage's length."""
     return tf * (k1 + 1) / (tf + norm + 1e-12)
 
