@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
 """Does the graph channel earn its place? Every set without it and with it, on one index.
 
-    python scripts/evaluate_graph.py [SET ...] [--worth 0.5 ...]
+    python scripts/evaluate_graph.py [SET ...] [--worth 0.5 ...] [--least-passages 1]
 
 Indexes each set's vault (kept under --cache, as `scripts/evaluate.py` does), runs all its queries
 with `graph` off and on, and prints nDCG@10 of both, the difference with its paired bootstrap
-interval, the kinds of question on which it differs, the gate's figures and the channel's median
-and longest time, one JSON object a line. `sample-hops` are the sample vault's questions that only a chain of mentions answers.
+interval, the kinds of question on which it differs, the gate's figures and the channel's median,
+95th percentile and longest time, one JSON object a line. Vaults of fewer than --least-passages
+(default: the setting's) have no chains. `sample-hops` are the sample vault's questions that only a
+chain of mentions answers.
 Needs the shared material (`../shared` or SIDELIGHT_SHARED) for all sets but the sample's.
 """
 
@@ -15,7 +17,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import statistics
 from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
@@ -24,6 +25,8 @@ from typing import Any
 from environment import use_environment
 
 use_environment()
+
+import numpy as np
 
 from sidelight.config import Settings, settings_from
 from sidelight.engine import Engine
@@ -54,15 +57,17 @@ def main() -> int:
         "sets", nargs="*", metavar="SET", help=f"default: {' '.join(SETS)} + sample"
     )
     parser.add_argument("--worth", type=float, nargs="*", default=[Settings().graph_worth])
+    least = Settings().graph_least_passages
+    parser.add_argument("--least-passages", type=int, default=least, metavar="N")
     parser.add_argument("--cache", type=Path, default=CACHE, help="where the indexes are kept")
     arguments = parser.parse_args()
     for name in arguments.sets or [*SETS, *SAMPLES]:
-        for row in compare(name, arguments.cache, arguments.worth):
+        for row in compare(name, arguments.cache, arguments.worth, arguments.least_passages):
             print(json.dumps(row, ensure_ascii=False), flush=True)
     return 0
 
 
-def compare(name: str, cache: Path, worths: list[float]) -> list[dict[str, Any]]:
+def compare(name: str, cache: Path, worths: list[float], least: int) -> list[dict[str, Any]]:
     """One row a worth: the set with the channel against the set without it."""
     vault, queries = places(name)
     topics = read_topics(queries)
@@ -70,8 +75,10 @@ def compare(name: str, cache: Path, worths: list[float]) -> list[dict[str, Any]]
     without, _ = run(vault, data, topics, Settings(graph=False))
     rows = []
     for worth in worths:
-        small = {"graph_least_passages": SAMPLE_PASSAGES} if name in SAMPLES else {}
-        settings = settings_from({"graph": True, "graph_worth": worth, **small})
+        fewest = SAMPLE_PASSAGES if name in SAMPLES else least
+        settings = settings_from(
+            {"graph": True, "graph_worth": worth, "graph_least_passages": fewest}
+        )
         with_graph, times = run(vault, data, topics, settings)
         rows.append({"set": name, "worth": worth, **difference(without, with_graph, times)})
     return rows
@@ -118,9 +125,10 @@ def difference(without: Evaluation, with_graph: Evaluation, times: list[float]) 
         "gain": paired_bootstrap(new, old),
         "found": [e["metrics"]["pipeline"]["all"]["recall@10"] for e in (before, after)],
         "kinds": {kind: pair for kind, pair in kinds.items() if pair[0] != pair[1]},
+        "auc": [e["gate"]["auc"] for e in (before, after)],
         "kept": [e["gate"]["answerable_kept"] for e in (before, after)],
         "refused": [e["gate"]["unanswerable_refused"] for e in (before, after)],
-        "channel_ms": [statistics.median(times), max(times)],
+        "channel_ms": [*np.percentile(times, [50, 95]).tolist(), max(times)],
     }
 
 

@@ -16,14 +16,14 @@ from itertools import dropwhile, groupby, pairwise, takewhile
 
 from sidelight.language.canonical import is_canonical_date
 from sidelight.language.folding import fold, fold_case
-from sidelight.language.generic_words import GENERIC, NO_PART, NOT_NAMES
+from sidelight.language.generic_words import GENERIC, NO_NOUNS, NO_PART, NOT_NAMES
 from sidelight.language.scripts import HAN_RUN, IDENTIFIER, KATAKANA_RUN
 from sidelight.language.segmentation import segmenter
 from sidelight.language.stemming import singular
 from sidelight.language.stop_words import STOP_WORDS
 from sidelight.language.user_words import UserWords
 
-VERSION = 3  # a change asks for every note to be read again
+VERSION = 4  # a change asks for every note to be read again
 
 MOST_WORDS = 4  # of an English name or phrase; longer ones are sentences
 LONGEST = 30  # characters of a name that can stand for a thing
@@ -33,10 +33,12 @@ _ONE_CHARACTER = frozenset({"nr", "ng", "n", "k"})  # 潘(老师), (梧桐)巷: 
 
 _LINK = re.compile(r"!?\[\[([^\]|#\n]*)[^\]|\n]*(?:\|([^\]\n]*))?\]\]")
 _TAG = re.compile(r"(?<!\S)#([^\s#,.;:!?，。；：！？、()（）\[\]]+)")
-# What is no prose: fenced code, addresses, targets of Markdown links, HTML tags, comments.
+# What is no prose: fenced code, addresses, targets of Markdown links, HTML tags, comments, ids.
 _CODE = re.compile(r"^[ \t>]*(```|~~~).*?(?:^[ \t>]*\1|\Z)", re.MULTILINE | re.DOTALL)
 _NOT_PROSE = re.compile(
-    r"\]\([^)\n]*\)|<[^>\n]{1,200}>|\b(?:https?|file|obsidian)://\S+|%%.*?%%", re.S
+    r"\]\([^)\n]*\)|<[^>\n]{1,200}>|\b(?:https?|file|obsidian)://\S+|%%.*?%%"
+    r"|(?<!\S)\^[A-Za-z0-9-]+(?=\s|$)|[🆔⛔]\ufe0f?[ ]*[\w,-]+",  # block ids, ids of tasks
+    re.S,
 )
 _HEADING = re.compile(r"^#{1,6}[ \t].*$", re.MULTILINE)
 _SENTENCE = re.compile(r"[.!?:*_>\"]+(?=\s|$|\W)|[\n|。！？：；“”()\[\]{}]+")
@@ -48,7 +50,15 @@ _AFTER_NOUN = frozenset(
 )
 _CAMEL = re.compile(r"[a-z][A-Z]|[A-Z]{2}[a-z]")
 _NUMBER = re.compile(r"[\d\W_]+")
-_ORDINAL = re.compile(r"\d+(?:st|nd|rd|th|[a-z])", re.IGNORECASE)
+_UNIT = re.compile(r"\d+[a-z]{1,2}", re.IGNORECASE)  # 2nd, 20px
+_HASH = re.compile(r"(?=[a-z]*\d)[0-9a-f]{6,}")  # also a colour
+_FILE = re.compile(r"\.(?:md|png|jpe?g|gif|svg|webp|pdf)$", re.IGNORECASE)
+# A word that the dictionary does not know and that begins or ends like this was cut wrongly:
+# 刚|入局, 要花|点, 上课|时.
+_CUT_BEFORE = frozenset(
+    "刚更要发开买很不再就都还又只会能可想去来到把被给让做看说没有多我你他她它这那并而或与和之"
+)
+_CUT_AFTER = frozenset("时会里都了着得地也是的用加")
 
 
 @lru_cache(maxsize=200_000)
@@ -127,7 +137,8 @@ class _Prose:
         """Han words that the dictionary does not know: names and terms that were made up."""
         for match in HAN_RUN.finditer(self._plain):
             for word, flag in segmenter().tags(match.group()):
-                if len(word) > 1 and flag[0] in "nv" and not segmenter().knows(word):
+                coined = len(word) > 1 and not segmenter().knows(word)
+                if coined and flag[0] in "nv" and not _cut_wrongly(word):
                     yield word
 
     def english(self, names: set[str]) -> Iterator[str]:
@@ -142,6 +153,7 @@ class _Prose:
         """Names of programs and parts: with digits, underscores, inner capitals, or all capitals."""
         for match in IDENTIFIER.finditer(self._plain):
             word = match.group().strip("_.-")
+            word = _FILE.sub("", word)
             if _is_identifier(word):
                 yield word
 
@@ -170,7 +182,14 @@ def _han_nouns(run: str, new: frozenset[str]) -> Iterator[str]:
 def _may_compound(word: str, flag: str) -> bool:
     if len(word) == 1:
         return flag in _ONE_CHARACTER and word not in GENERIC and not word.isascii()
+    if word in NO_NOUNS or _cut_wrongly(word):
+        return False
     return flag[0] == "n" or flag in ("vn", "j")
+
+
+def _cut_wrongly(word: str) -> bool:
+    odd = word[0] in _CUT_BEFORE or word[-1] in _CUT_AFTER
+    return odd and not segmenter().knows(word)
 
 
 def _capitalised(words: Sequence[str], names: set[str]) -> Iterator[str]:
@@ -221,8 +240,10 @@ def _is_identifier(word: str) -> bool:
         return False
     letters = sum(c.isalpha() for c in word)
     lower = word.lower()
-    if letters < 2 or is_canonical_date(word) or lower in NOT_NAMES or _ORDINAL.fullmatch(word):
+    if letters < 2 or is_canonical_date(word) or lower in NOT_NAMES or _HASH.fullmatch(word):
         return False
+    if word[0].isdigit() and (_UNIT.fullmatch(word) or 2 * letters < len(word)):
+        return False  # 20px, 120g-200g
     if word.isalpha():
         return (word.isupper() and lower not in STOP_WORDS) or bool(_CAMEL.search(word))
     return any(c.isdigit() for c in word) or "_" in word or bool(_CAMEL.search(word))

@@ -16,7 +16,15 @@ _CHINESE = """
 时 者 后 前 内 用 全力 两者 用途 模样 玩意 全球范围 有所 层层 范围内
 年 月 日 天 钟 点 岁 元 块 号 次 条 件 项 类 层 级 性 点儿 图 表 头 面 手 心 家 门 口 声 力 法 物 路上 一生 一般 原文
 总结 解释 描述 定义 说明 分析 研究 理解 思考 认识 知识 学习 使用 应用 操作 处理 管理 设计 开发 测试 记录 介绍 更新
+整理 我心 场合
 错误 正确 困难 难度 优点 缺点 好处 坏处 区别 差异 相似 比例 单位 数字 个数 长度 大小 高度 速度 次数 顺序 排名
+"""
+# What the dictionary calls nouns and are none: adverbs, adjectives, verbs. They end a run of nouns.
+_NO_NOUNS = """
+无法 精心 基本 热衷 有关 运用 误导 作梗 充分考虑 轻量 奇差 首要 合理 过度 全部 都是 自带 明显 严格 执行 交由 中用
+超量 餐餐 刻板 家常 提高 普通 实际 相关 有效 完整 主要 其他 具体 简单 利用 影响 加强 继续 中断 分解 教会 总会 高昂
+战胜 说服 拉满 叫板 徒劳 火热 放平 会用 直言 意会 消失 全部 整体 大家 短期内 突然 直接 间接 同时 随时 经常 大量 少量
+免费 全程 努力 成为 变成 属于 具有 拥有 得到 获得 达到 造成 导致 引起 带来 需要 必须 应该 可能 可以 能够 不能 没有
 """
 _ENGLISH = """
 note notes thing things way ways case cases example examples part parts time times day days year
@@ -31,7 +39,9 @@ monday tuesday wednesday thursday friday saturday sunday january february march 
 august september october november december note notes tip warning info example see use add set
 get let show hide click press open close run make please thanks yes no ok okay todo am pm utc gmt
 etc eg ie vs one two three four five six seven eight nine ten mr mrs ms dr true false null none
-done goal apply not and
+done goal apply not and low medium high highest lowest normal quick special
+mondays tuesdays wednesdays thursdays fridays saturdays sundays tell fixed restart full important
+jan feb mar apr jun jul aug sep sept oct nov dec
 today tomorrow yesterday spring summer autumn winter english chinese
 """
 
@@ -45,8 +55,14 @@ shows show works work makes takes gives goes comes runs looks instead anywhere o
 still even actually currently away back together apart earlier later soon already also gets said
 uses called matches match means includes include requires require execute executes closes close saves save changes
 offers offer shown found afterwards uses
+starts start ends end describes describe passes pass marks mark allows allow gives give returns
+supports support appears appear happens happen lets means tells
+particular powerful typical wrong right meaningful careful convenient appropriate incorrect exact
+simplest easiest older newer original usual common main possible useful helpful important special
+matters provides depends inside outside concise lower upper wide take takes care variety descriptive thorough individual consists falls quick easy hard nice proper suitable relevant various necessary additional alternative
 """
 
-GENERIC = frozenset((_CHINESE + _ENGLISH).split())
+NO_NOUNS = frozenset(_NO_NOUNS.split())
+GENERIC = NO_NOUNS | frozenset((_CHINESE + _ENGLISH).split())
 NOT_NAMES = frozenset(_NOT_NAMES.split())
 NO_PART = frozenset(_NO_PART.split())
