@@ -31,7 +31,7 @@ use_environment()
 from sidelight.config import Settings
 from sidelight.engine import Engine
 from sidelight.errors import SidelightError, UsageError
-from sidelight.evaluation.laboratory import chosen, compare, render_recipes
+from sidelight.evaluation.laboratory import READING, chosen, compare, render_recipes
 from sidelight.evaluation.metrics import paired_bootstrap
 from sidelight.evaluation.recollection import recollect
 from sidelight.evaluation.report import share, table
@@ -58,7 +58,10 @@ def main() -> int:
     parser.add_argument("--query-field", default="query", help="for example query_hans")
     parser.add_argument("--cache", type=Path, default=CACHE, help="where the indexes are kept")
     parser.add_argument("--rebuild", action="store_true", help="index from nothing")
-    parser.add_argument("--rerank", action="store_true", help="with the model reranker")
+    parser.add_argument("--rerank", action="store_true", help="with a model reranker")
+    parser.add_argument(
+        "--reranker-model", default="late-interaction", help="as the setting; for --rerank"
+    )
     parser.add_argument("--recipes", action="store_true", help="compare fusion recipes instead")
     parser.add_argument("--sweep", action="store_true", help="with --recipes: their parameters")
     parser.add_argument("--json", action="store_true", help="one JSON document instead of tables")
@@ -133,13 +136,22 @@ def topics_of(name: str, query_field: str = "query") -> tuple[Topic, ...]:
     return read_topics(shared_folder() / "golden" / name / "queries.jsonl", query_field)
 
 
+def _opened(name: str, arguments: argparse.Namespace) -> Engine:
+    """With --rerank the model is waited for, however busy the machine is."""
+    settings = Settings()
+    if arguments.rerank:
+        model = arguments.reranker_model
+        settings = Settings(reranker_model=model, rerank_timeout_ms=60_000)
+    return open_indexed(name, arguments.cache, rebuild=arguments.rebuild, settings=settings)
+
+
 def _compare_recipes(names: Sequence[str], arguments: argparse.Namespace) -> int:
     recollections = {}
     for name in names:
         topics = topics_of(name, arguments.query_field)
-        with closing(open_indexed(name, arguments.cache, rebuild=arguments.rebuild)) as engine:
+        with closing(_opened(name, arguments)) as engine:
             recollections[name] = recollect(engine, topics, rerank=arguments.rerank)
-    wanted = chosen(["all", *(["rerank"] if arguments.rerank else [])], sweep=arguments.sweep)
+    wanted = chosen(["all", *(READING if arguments.rerank else [])], sweep=arguments.sweep)
     rows = compare(recollections, wanted)
     print(
         json.dumps(rows, ensure_ascii=False, indent=2) if arguments.json else render_recipes(rows)
@@ -149,7 +161,7 @@ def _compare_recipes(names: Sequence[str], arguments: argparse.Namespace) -> int
 
 def _evaluate_set(name: str, arguments: argparse.Namespace) -> Evaluation:
     topics = topics_of(name, arguments.query_field)
-    with closing(open_indexed(name, arguments.cache, rebuild=arguments.rebuild)) as engine:
+    with closing(_opened(name, arguments)) as engine:
         started = time.monotonic()
         evaluation = evaluate(engine, topics, rerank=arguments.rerank)
     spent = time.monotonic() - started

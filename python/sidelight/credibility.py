@@ -1,12 +1,13 @@
 """What may a person set about how far a source is to be believed? Classes, and rules in settings.
 
 A rule is `PLACE = BELIEF`. The place is a folder (ends with `/`), a site (a host name, with all
-below it) or a class; the belief is a class or a number in 0..1. Looks at no note
-(`query/credibility.py`).
+below it), another knowledge base (`source:NAME`) or a class; the belief is a class or a number in
+0..1. Looks at no note (`query/credibility.py`).
 """
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -39,6 +40,11 @@ class Rules:
     classes: Mapping[str, float] = field(default_factory=lambda: dict(CLASSES))
     folders: tuple[tuple[str, float], ...] = ()
     sites: tuple[tuple[str, float], ...] = ()
+    sources: Mapping[str, float] = field(default_factory=dict)  # by folded name
+
+    def source(self, name: str) -> float:
+        """How far another knowledge base is to be believed; without a rule as notes of one's own."""
+        return self.sources.get(_folded(name), self.classes[OWN])
 
     def belief(self, value: object) -> float | None:
         """A class's worth, or a number in 0..1 itself; None for anything else."""
@@ -71,10 +77,12 @@ def rules_from(entries: Sequence[str]) -> Rules:
         else:
             places.append((place if equals else "", value))
     rules = Rules(classes)
-    folders, sites = [], []
+    folders, sites, sources = [], [], {}
     for place, value in places:
         belief = _number(f"{place} = {value}", rules, value)
-        if place.endswith("/") and place != "/":
+        if (source := _source(place)) is not None:
+            sources[source] = belief
+        elif place.endswith("/") and place != "/":
             folders.append((place, belief))
         elif "." in place and "/" not in place:
             sites.append((place.lower(), belief))
@@ -82,8 +90,22 @@ def rules_from(entries: Sequence[str]) -> Rules:
             raise _wrong(f"{place} = {value}")
     by_length = lambda pair: (-len(pair[0]), pair[0])  # noqa: E731 - two words beat a nested def
     return Rules(
-        classes, tuple(sorted(folders, key=by_length)), tuple(sorted(sites, key=by_length))
+        classes,
+        tuple(sorted(folders, key=by_length)),
+        tuple(sorted(sites, key=by_length)),
+        sources,
     )
+
+
+def _source(place: str) -> str | None:
+    """The folded name in `source:NAME` (来源：名称); None if the place is none."""
+    head, colon, name = unicodedata.normalize("NFKC", place).partition(":")
+    is_source = colon and head.strip().lower() in ("source", "来源") and name.strip()
+    return _folded(name) if is_source else None
+
+
+def _folded(name: str) -> str:
+    return unicodedata.normalize("NFKC", name).strip().casefold()
 
 
 def _number(entry: str, rules: Rules, value: str) -> float:
@@ -96,7 +118,6 @@ def _number(entry: str, rules: Rules, value: str) -> float:
 def _wrong(entry: str) -> UsageError:
     return UsageError(
         f"Setting 'credibility' does not understand '{entry}'.",
-        "Write 'Folder/ = forum', 'docs.example.org = official-docs' or 'forum = 0.2'; classes: "
-        + ", ".join(CLASSES)
-        + ".",
+        "Write 'Folder/ = forum', 'docs.example.org = official-docs', 'source:Team wiki = 0.8' or "
+        "'forum = 0.2'; classes: " + ", ".join(CLASSES) + ".",
     )

@@ -26,6 +26,7 @@ from sidelight.language.terms import Terms
 from sidelight.models.embedder import Embedder
 from sidelight.models.tokens import token_counter
 from sidelight.query import lookup, notes, pipeline
+from sidelight.query.credibility import credibility, rules_of
 from sidelight.query.gate import Gate
 from sidelight.query.index import Index
 from sidelight.query.lexical import LexicalQuery
@@ -380,6 +381,10 @@ class Engine:
     def status(self) -> tuple[IndexState, Progress]:
         """What the index covers, and what is being done."""
         return self.state(), self._progress
+
+    def believed(self, path: str) -> float:
+        """How far a note is to be believed, 0..1, by its properties and the rules of the settings."""
+        return credibility(self._catalog.notes.get(path), rules_of(self.settings.credibility))
 
     def note_status(self, path: str) -> NoteState:
         """What the index knows of one note; an unknown path is not indexed."""

@@ -177,6 +177,38 @@ def test_the_same_text_is_one_result_that_names_its_sources(world: World) -> Non
     assert (kettle.source, kettle.also_in, kettle.path) == ("vault", ("Manuals",), "Shared.md")
 
 
+@pytest.mark.parametrize(
+    ("query", "official", "forum", "names"),
+    [
+        (
+            "descale kettle citric",
+            "Descale the kettle with citric acid.",
+            "How I descale the kettle with citric acid: vinegar!",
+            ("Manual", "Chat"),
+        ),
+        (
+            "水壶除垢柠檬酸",
+            "水壶除垢用柠檬酸。",
+            "转帖：水壶除垢用柠檬酸，我加醋。",
+            ("官方手册", "论坛转帖"),
+        ),
+    ],
+)
+def test_a_forum_that_imitates_the_manual_stands_below_it_by_its_source(
+    world: World, query: str, official: str, forum: str, names: tuple[str, str]
+) -> None:
+    # the forum comes first in the settings, which decides between equal ranks and evidence
+    sources = [
+        world.command(names[1], f"say({forum!r}, title={query!r})"),
+        world.command(names[0], f"say({official!r}, title={query!r})"),
+    ]
+    rules = [f"source:{names[0]} = official-docs", f"来源：{names[1]} = 论坛"]
+    federation = world.open(sources, credibility=rules)
+    for rerank, first in ((False, names[1]), (True, names[0])):
+        found = federation.search(SearchRequest(query, rerank=rerank)).results
+        assert next(r.source for r in found if r.source != "vault") == first
+
+
 def test_no_other_source_has_more_than_five_results(world: World) -> None:
     body = "for n in range(100): say(f'descale the kettle, way {n}')"
     result = search(world.open([world.command("Chatty", body)]), "descale the kettle", limit=50)

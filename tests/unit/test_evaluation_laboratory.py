@@ -9,7 +9,14 @@ import pytest
 
 from sidelight.config import FUSIONS
 from sidelight.errors import UsageError
-from sidelight.evaluation.laboratory import RECIPES, Chosen, chosen, compare, render_recipes
+from sidelight.evaluation.laboratory import (
+    READING,
+    RECIPES,
+    Chosen,
+    chosen,
+    compare,
+    render_recipes,
+)
 from sidelight.evaluation.recollection import Recollection
 from sidelight.evaluation.topics import Topic
 
@@ -74,6 +81,8 @@ def test_each_recipe_orders_as_its_formula_says() -> None:
     assert order("raw_bm25") == ["词.md", "both.md", "义.md", "poor.md"]  # BM25 drowns a cosine
     assert order("rerank=1") == ["义.md", "both.md", "词.md", "poor.md"]
     assert order("rerank=0") == list(ORDER)
+    assert order("composite=1") == ["义.md", "both.md", "词.md", "poor.md"]
+    assert order("composite=0")[0] == "both.md"
 
 
 def test_a_channel_alone_gives_what_it_found_and_nothing_else() -> None:
@@ -101,7 +110,7 @@ def test_a_z_score_puts_what_a_list_lacks_at_its_end_and_not_at_its_middle() -> 
     assert scores["义.md"] == pytest.approx(0.5 * (0.60 - middle) / wide + 0.5 * lowest)
 
 
-@pytest.mark.parametrize("recipe", [n for n in RECIPES if n != "rerank"])
+@pytest.mark.parametrize("recipe", [n for n in RECIPES if n not in READING])
 def test_no_recipe_fails_where_a_channel_found_nothing_or_all_scores_are_equal(recipe: str) -> None:
     (one,) = chosen([recipe])
     nothing = recollection(bm25={}, vector={})
@@ -130,7 +139,7 @@ def test_recipes_are_compared_with_the_default_on_the_same_questions() -> None:
 
 def test_all_are_chosen_at_once_and_swept_when_asked() -> None:
     every = chosen(["all"])
-    assert {one.name for one in every} == set(RECIPES) - {"rerank"}  # it needs a model's scores
+    assert {one.name for one in every} == set(RECIPES) - set(READING)  # they need a model's scores
     assert {one.name for one in every} >= set(FUSIONS)  # what the settings offer is measured
     assert chosen(["min_max"], sweep=True) == [
         Chosen("min_max", 0.7), Chosen("min_max", 0.1), Chosen("min_max", 0.3),

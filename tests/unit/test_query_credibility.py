@@ -63,8 +63,27 @@ def test_a_number_and_another_worth_of_a_class_count() -> None:
     check_belief(0.1, rules=["own-notes = 0.1"])
 
 
+@pytest.mark.parametrize("place", ["source:Team wiki", "Source: team WIKI", "来源：Team Wiki"])
+def test_other_knowledge_bases_are_believed_by_name(place: str) -> None:
+    rules = rules_from([f"{place} = product-docs", "来源:论坛精华 = 论坛", "forum = 0.2"])
+    assert rules.source("Team wiki") == 0.9
+    assert rules.source("论坛精华") == 0.2
+    assert rules.source("another") == CLASSES["own-notes"]
+
+
 @pytest.mark.parametrize(
-    "entry", ["Clippings = forum", "forum", "A/ = good", "a.b = 1.5", "/ = 1", "= 1"]
+    "entry",
+    [
+        "Clippings = forum",
+        "forum",
+        "A/ = good",
+        "a.b = 1.5",
+        "/ = 1",
+        "= 1",
+        "source: = 1",
+        "source:Wiki = best",
+        "来源： = 1",
+    ],
 )
 def test_a_setting_that_is_no_rule_is_refused_with_a_remedy(entry: str) -> None:
     with pytest.raises(UsageError) as refused:

@@ -33,6 +33,18 @@ def test_ranks_are_fused_and_ties_go_to_evidence_then_the_vault() -> None:
     assert [one.rank for one in fused] == [1, 2, 3, 4, 5, 6]
 
 
+def test_where_the_composite_orders_ties_go_to_what_is_believed() -> None:
+    belief = {"vault": 0.3, "论坛": 0.4, "Manual": 1.0}
+    lists = [
+        listed("vault", "v1"),
+        Listed("论坛", [result("论坛", "f1", 0.55)]),
+        listed("Manual", "m1", "m2"),
+    ]
+    fused, _ = fuse_sources(lists, 60, 10, lambda result: belief[result.source])
+    assert names(fused) == ["Manual/m1", "论坛/f1", "vault/v1", "Manual/m2"]
+    assert names(fuse_sources(lists, 60, 10)[0])[0] == "论坛/f1"
+
+
 def test_the_same_text_is_one_result_at_its_best_rank_naming_every_source() -> None:
     lists = [
         listed("vault", "v1", "v2", "同一段  文字"),

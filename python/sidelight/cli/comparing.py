@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from sidelight.cli import ask, show
-from sidelight.evaluation.laboratory import DEFAULT, chosen, compare, render_recipes
+from sidelight.evaluation.laboratory import DEFAULT, READING, chosen, compare, render_recipes
 from sidelight.evaluation.recollection import recollect
 from sidelight.evaluation.topics import Topic
 
@@ -23,7 +23,7 @@ def recipes(
     wanted = chosen([DEFAULT, *names])
     with ask.engine(vault, data_dir) as engine, show.progress("Asking") as progress:
         ask.warn_of_unknown_notes(engine, topics)
-        reranks = any(one.name == "rerank" for one in wanted)
+        reranks = any(one.name in READING for one in wanted)
         found = recollect(engine, topics, progress, fewest=1, rerank=reranks)
     rows = compare({"questions": found}, wanted)
     return show.as_json({"recipes": rows}) if as_json else render_recipes(rows)

@@ -21,6 +21,7 @@ from sidelight.evaluation.recollection import Numbers, Recollection
 from sidelight.evaluation.report import share, table
 from sidelight.evaluation.runs import CHANNELS
 from sidelight.query.recipes import EVIDENCE, FIXED_WEIGHTS
+from sidelight.query.rerank import CREDIBILITY_SHARE, EVIDENCE_SHARE, MODEL_SHARE
 
 DEFAULT = EVIDENCE
 ALPHA = 0.7  # of meaning; words have the rest
@@ -116,6 +117,15 @@ def _interpolated(found: Recollection, weight: float) -> Numbers:
     return fused
 
 
+def _composite(found: Recollection, share: float) -> Numbers:
+    """The product's composite; notes of a judged set are all believed alike."""
+    rest = EVIDENCE_SHARE / (EVIDENCE_SHARE + CREDIBILITY_SHARE)
+    sure = found.evidence(Settings())
+    scores = share * found.reranked + (1 - share) * rest * sure
+    unread = -1.0 - np.arange(len(sure))  # behind, in the order in which they stand
+    return np.where(np.isnan(found.reranked), unread, scores)
+
+
 _K = (10.0, 30.0, 60.0, 120.0)
 _ALPHA = (0.1, 0.3, 0.5, 0.7, 0.9)
 RECIPES: Mapping[str, Recipe] = {
@@ -149,9 +159,14 @@ RECIPES: Mapping[str, Recipe] = {
         _interpolated, 0.5, "weight", (0.1, 0.3, 0.5, 0.7, 0.9),
         "(1 - weight) / (60 + rank) by evidence + weight / (60 + rank) by the reranker",
     ),
+    "composite": Recipe(
+        _composite, MODEL_SHARE, "share", (0.1, 0.3, 0.5, 0.7, 0.9),
+        "share x reranker + the rest in 3 parts evidence, 1 credibility: the order with `rerank`",
+    ),
     "vector": Recipe(lambda r, _: _as_they_are(r.scores[_MEANING]), 0.0, "", (), "meaning alone"),
     "bm25": Recipe(lambda r, _: _as_they_are(r.scores[_WORDS]), 0.0, "", (), "words alone"),
 }  # fmt: skip
+READING = ("rerank", "composite")  # need a reranker
 assert set(FUSIONS) <= set(RECIPES)
 
 
@@ -196,7 +211,7 @@ def chosen(names: Sequence[str], *, sweep: bool = False) -> list[Chosen]:
     """
     found: list[Chosen] = []
     for name in names:
-        for one in [n for n in RECIPES if n != "rerank"] if name == "all" else [name]:
+        for one in [n for n in RECIPES if n not in READING] if name == "all" else [name]:
             made = _parsed(one)
             swept = RECIPES[made.name].sweep if sweep else ()
             found += [made, *(Chosen(made.name, value) for value in swept)]

@@ -78,8 +78,13 @@ def by_composite(scored: Sequence[Candidate]) -> list[Candidate]:
 
 def composite(candidate: Candidate) -> float:
     """Model, evidence and credibility as one number in 0..1; without the model the other two."""
-    believed = candidate.credibility or 0.0
-    rest = EVIDENCE_SHARE * candidate.evidence + CREDIBILITY_SHARE * believed
+    rest = without_model(candidate.evidence, candidate.credibility or 0.0)
     if candidate.rerank_score is None:
-        return round(rest / (EVIDENCE_SHARE + CREDIBILITY_SHARE), 9)
-    return round(MODEL_SHARE * candidate.rerank_score + rest, 9)
+        return rest
+    return round(MODEL_SHARE * candidate.rerank_score + (1 - MODEL_SHARE) * rest, 9)
+
+
+def without_model(evidence: float, believed: float) -> float:
+    """Evidence and credibility by their weights, as one number in 0..1."""
+    both = EVIDENCE_SHARE * evidence + CREDIBILITY_SHARE * believed
+    return round(both / (EVIDENCE_SHARE + CREDIBILITY_SHARE), 9)

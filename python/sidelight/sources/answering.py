@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -40,6 +40,7 @@ class Facts:
     terms: Sequence[QueryTerm]
     phrases: Sequence[str]
     gate: bool
+    believed: Callable[[Result], float] | None = None  # where the composite orders
 
 
 def compose(
@@ -67,7 +68,7 @@ def compose(
     lists += [Listed(n, _results(o.source, o.passed, facts)) for n, o in outcomes.items()]
     lists += [_deeper(one, facts) for one in followed]
     direct, explained = fuse_sources(
-        [one for one in lists if one.results], facts.rrf_k, facts.limit
+        [one for one in lists if one.results], facts.rrf_k, facts.limit, facts.believed
     )
     linked = [r for r in own.results if r.origin is Origin.LINKED] if wants_own else []
     results = with_linked(direct, linked)

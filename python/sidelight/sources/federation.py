@@ -18,6 +18,7 @@ from typing import Any
 from sidelight.engine import Engine
 from sidelight.errors import CancelledError, NotFoundError, SidelightError, UsageError
 from sidelight.query.asked import as_syntax
+from sidelight.query.credibility import rules_of
 from sidelight.query.parse import parse_query
 from sidelight.source_settings import OWN, SourceSettings, missing, name_key, sources_from
 from sidelight.sources import checking, deep
@@ -203,7 +204,15 @@ class Federation:
         """What of a question and the settings an answer needs."""
         terms = [t.query for t in question.query.terms] if question else []
         phrases = question.phrases if question else ()
-        return Facts(self._engine.settings.rrf_k, request.limit, terms, phrases, request.gate)
+        settings = self._engine.settings
+        believed = self._believed if request.rerank or settings.rerank else None
+        return Facts(settings.rrf_k, request.limit, terms, phrases, request.gate, believed)
+
+    def _believed(self, result: Result) -> float:
+        """How far a result is to be believed, 0..1: of the vault by its note, else by its source."""
+        if result.source == OWN:
+            return self._engine.believed(result.path)
+        return rules_of(self._engine.settings.credibility).source(result.source)
 
     def kept(self, request: SearchRequest, answer: SearchResult) -> SearchResult:
         """Keeps that a finished query found nothing, if the person wants that."""

@@ -2,18 +2,20 @@
 
 The same text in several sources is one result at its best rank, naming them all, and counts
 once: copies are no second opinion. Reciprocal rank fusion (Cormack, Clarke, Buettcher 2009)
-over the sources' ranks; at most five results of each outside source; ties by evidence, then
-the vault first, then the order of the settings. Pure.
+over the sources' ranks; at most five results of each outside source; ties by evidence (where
+the composite orders: with how far each is to be believed), then the vault first, then the order of
+the settings. Pure.
 """
 
 from __future__ import annotations
 
 import hashlib
 import unicodedata
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from sidelight.query.rerank import without_model
 from sidelight.source_settings import OWN
 from sidelight.sources.asking import PER_SOURCE
 from sidelight.types import Origin, Result, SearchResult
@@ -36,17 +38,28 @@ class _Merged:
     contributions: dict[str, int] = field(default_factory=dict)  # rank by source
 
 
-def fuse_sources(lists: Sequence[Listed], k: int, limit: int) -> tuple[list[Result], list[Any]]:
+def fuse_sources(
+    lists: Sequence[Listed],
+    k: int,
+    limit: int,
+    believed: Callable[[Result], float] | None = None,
+) -> tuple[list[Result], list[Any]]:
     """One list of direct results, ranked from 1, and how each came to its place.
 
     Args:
         lists: the vault's own first.
         k: the constant of reciprocal rank fusion.
         limit: results in all.
+        believed: how far a result is to be believed, 0..1; None where that is not asked.
     """
+
+    def sure(result: Result) -> float:
+        sure = result.evidence
+        return sure if believed is None else without_model(sure, believed(result))
+
     merged = _merge(lists)
     score = {id(one): 1.0 / (k + one.rank) for one in merged}
-    merged.sort(key=lambda m: (-score[id(m)], -m.result.evidence, m.place, m.rank))
+    merged.sort(key=lambda m: (-score[id(m)], -sure(m.result), m.place, m.rank))
     shown: list[_Merged] = []
     count: dict[str, int] = {}
     for one in merged:
