@@ -54,3 +54,28 @@ def test_the_stored_baseline_says_where_it_was_measured(bench: ModuleType) -> No
     assert {"machine", "versions", "commit", "measured_at", "figures"} <= stored.keys()
     assert {"numpy", "lancedb", "python"} <= stored["versions"].keys()
     assert any(figure["unit"] == bench.RATIO for figure in stored["figures"])
+
+
+@pytest.mark.parametrize("language", [0, 1])
+def test_the_readmes_show_the_stored_figures(bench: ModuleType, language: int) -> None:
+    import readme_table
+
+    readme = readme_table.READMES[language].read_text("utf-8")
+    stored = json.loads(bench.BASELINE.read_text("utf-8"))
+    same = readme_table.written(readme, stored, language)
+    assert same == readme, "run scripts/readme_table.py"
+    for figure in stored["figures"]:
+        figure["value"] += 1
+    assert readme_table.written(readme, stored, language) != readme
+
+
+def test_the_readme_names_only_figures_that_are_measured(bench: ModuleType) -> None:
+    import readme_table
+
+    modules = "".join(
+        (bench.HERE / f"bench_{section}.py").read_text("utf-8")
+        for section in ("query", "person", "index", "grep")
+    )
+    for full in (*readme_table.AGAINST, *readme_table.OWN, *readme_table.ONCE):
+        name = full.partition(": ")[2].removesuffix(", median")
+        assert name in modules, full

@@ -126,12 +126,15 @@ class LexicalQuery:
             np.add.at(table, (rows, column[codes[held]]), counts[held])
         return table
 
-    def best(self, postings: Postings, count: int, only: set[str] | None) -> list[ChunkRow]:
-        """The passages of highest BM25, in no order; see `Postings.best`."""
+    def best(
+        self, postings: Postings, count: int, only: set[str] | None
+    ) -> tuple[list[ChunkRow], NDArray[np.float64]]:
+        """The passages of highest BM25, in no order, and that; see `Postings.best`."""
         terms = [(term.codes, term.mass) for term in self._scored_terms if term.codes]
         chunks, bm25, masses = postings.best(terms, count, self._k1, self._b, self._average, only)
-        self._scored.update(zip(chunks, self._rounded(bm25, masses), strict=True))
-        return chunks
+        both = self._rounded(bm25, masses)
+        self._scored.update(zip(chunks, both, strict=True))
+        return chunks, np.array([score for score, _ in both])
 
     def scores(self, chunks: Sequence[ChunkRow]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """BM25 (0 and up) and coverage (0..1) of each chunk.

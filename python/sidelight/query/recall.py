@@ -73,8 +73,7 @@ def recall_bm25(
     on_disk = catalog.postings.too_many and tables.indexes_words  # not before it is made
     with catalog.lock:
         if not on_disk:
-            chunks = query.best(catalog.postings, pool, allowed)
-            return _ranked(chunks, query.scores(chunks)[0], pool)
+            return _ranked(*query.best(catalog.postings, pool, allowed), pool)
     known = sorted(query.known(), key=lambda term: -term.mass)[:_MOST_TERMS]
     groups: dict[float, list[str]] = {}
     for term in known:

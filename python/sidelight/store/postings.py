@@ -26,6 +26,7 @@ MOST_POSTINGS = 80_000_000
 
 Codes = Sequence[int]
 _NOTHING = (np.zeros(0, np.int32), np.zeros(0, np.uint8))
+_NOT_NORMED = ((), np.zeros(0))
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,8 +55,9 @@ class Postings:
         self._chunks: list[ChunkRow | None] = []  # by row; None once removed
         self._row: dict[ChunkRow, int] = {}
         self._lengths: NDArray[np.float64] = np.zeros(1024)
+        self._live: NDArray[np.bool_] = np.zeros(1024, bool)
         self._segments: list[_Segment] = []
-        self._normed: tuple[tuple[float, ...], NDArray[np.float64]] = ((), np.zeros(0))
+        self._normed: tuple[tuple[float, ...], NDArray[np.float64]] = _NOT_NORMED
         self._sorted = 0  # rows below are in segments, the others are the tail
         self._tail: _Segment | None = None
         self.size = 0  # of all live passages' distinct terms
@@ -70,15 +72,18 @@ class Postings:
         row = len(self._chunks)
         if row == len(self._lengths):
             self._lengths = np.concatenate([self._lengths, np.zeros(row)])
+            self._live = np.concatenate([self._live, np.zeros(row, bool)])
         self._row[chunk] = row
         self._chunks.append(chunk)
         self._lengths[row] = chunk.length
+        self._live[row] = True
         self._tail = None
         self.size += len(chunk.codes)
 
     def remove(self, chunk: ChunkRow) -> None:
         """Forgets a passage."""
-        self._chunks[self._row.pop(chunk)] = None
+        row = self._row.pop(chunk)
+        self._chunks[row], self._live[row] = None, False
         self.size -= len(chunk.codes)
 
     def settle(self) -> None:
@@ -117,22 +122,24 @@ class Postings:
         size = len(self._chunks)
         norm = self._norm(k1, b, average)
         held = [self._holders(codes) for codes, _ in terms]
-        scores = np.zeros(size)
-        for (rows, tf), (_, mass) in zip(held, terms, strict=True):
-            scores[rows] += saturated(tf, norm[rows], k1) * mass
+        rows, tf = (np.concatenate(both) for both in zip(_NOTHING, *held, strict=True))
+        mass = np.repeat([mass for _, mass in terms], [len(rows) for rows, _ in held])
+        worth = saturated(tf, norm[rows], k1) * mass
+        # Adds in the order of the terms, as one by one would.
+        scores: NDArray[np.float64] = np.bincount(rows, worth, size).astype(np.float64, copy=False)
         found = np.flatnonzero(scores)
         if only is not None:
             kept = (self._chunks[row] for row in found)
             found = found[np.fromiter((c is not None and c.path in only for c in kept), bool)]
         elif len(self._row) < size:
-            found = found[[self._chunks[row] is not None for row in found]]
+            found = found[self._live[found]]
         if len(found) > count:
             reached = scores[found]
             # Scores are rounded to nine digits: what is a hair below the last shares its place.
             found = found[reached >= np.partition(reached, -count)[-count] - 1e-8]
         masses = np.zeros(len(found))
-        for (rows, _), (_, mass) in zip(held, terms, strict=True):
-            masses += _among(found, rows) * mass
+        for (rows, _), (_, one) in zip(held, terms, strict=True):
+            masses += _among(found, rows) * one
         chunks = [chunk for row in found.tolist() if (chunk := self._chunks[row]) is not None]
         return chunks, scores[found], masses
 
@@ -179,6 +186,7 @@ class Postings:
         """Numbers the live passages from 0; all are tail then."""
         live = [chunk for chunk in self._chunks if chunk is not None]
         self._chunks, self._row, self._segments = [], {}, []
+        self._live[:], self._normed = False, _NOT_NORMED
         self._sorted, self._tail, self.size = 0, None, 0
         for chunk in live:
             self.add(chunk)
