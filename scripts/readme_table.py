@@ -61,7 +61,7 @@ OWN: Names = {
     "query: resident": ("memory of the daemon", "后台占用的内存"),
 }
 ONCE: Names = {
-    "person: sidelight --help, median": ("`sidelight --help`", "`sidelight --help`"),
+    "person: sidelight --help, median": ("help of the command line", "命令行的帮助"),
     "person: sidelight search, beside a daemon, median": (
         "`sidelight search` beside a daemon",
         "后台运行时的 `sidelight search`",
