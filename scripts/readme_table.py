@@ -63,8 +63,8 @@ OWN: Names = {
 ONCE: Names = {
     "person: sidelight --help, median": ("help of the command line", "命令行的帮助"),
     "person: sidelight search, beside a daemon, median": (
-        "`sidelight search` beside a daemon",
-        "后台运行时的 `sidelight search`",
+        "a search from the command line, beside a daemon",
+        "后台运行时，从命令行搜索一次",
     ),
     "person: saved note, found by words, median": (
         "a saved note is found, after the debounce",
