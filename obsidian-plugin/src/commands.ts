@@ -141,7 +141,9 @@ async function showStatus(plugin: SidelightPlugin): Promise<void> {
     return;
   }
   const { notes, chunks, embedded_chunks: embedded, pending } = index.index;
-  new Notice(t("status.long", { notes, chunks, embedded, pending, failed: index.failed.length }));
+  const said = t("status.long", { notes, chunks, embedded, pending, failed: index.failed.length });
+  const waits = Math.round(index.oldest_pending_s ?? 0);
+  new Notice(waits > 0 ? `${said} ${t("status.oldest", { seconds: waits })}` : said);
 }
 
 // What helps to find a fault; no note text, no paths of notes, no token.
@@ -157,6 +159,7 @@ async function copyDiagnostics(plugin: SidelightPlugin): Promise<void> {
       `daemon ${connection.hello.server.version}, protocol ${connection.hello.protocol}`,
       `index ${JSON.stringify(index?.index)}`,
       `progress ${JSON.stringify(progress)}`,
+      `oldest change waits ${Math.round(index?.oldest_pending_s ?? 0)} s`,
       `failed notes ${index?.failed.length ?? 0}`,
       `degraded ${JSON.stringify(degraded)}`,
     );

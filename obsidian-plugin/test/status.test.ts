@@ -13,6 +13,7 @@ const index: IndexStatus = {
   index: { snapshot: "s", notes: 2009, chunks: 9000, embedded_chunks: 9000, pending: 0 },
   progress: idle,
   note: null,
+  oldest_pending_s: null,
   failed: [],
 };
 const hello: HelloResult = {

@@ -10,6 +10,7 @@ import dataclasses
 import json
 import logging
 import threading
+import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -58,6 +59,7 @@ from sidelight.vault.watcher import Watcher
 log = logging.getLogger(__name__)
 
 _WORKERS = 8  # three channels of two queries and a reranker at the same time
+_ASKED_FOR = "a rebuild was asked for"
 _MENTION_LINES = 5_000  # that name a note; what is named more often is no suggestion
 _NEVER: Callable[[], bool] = lambda: False  # noqa: E731 - a default, not a function of its own
 
@@ -215,21 +217,22 @@ class Engine:
         Args:
             progress: told how far it is.
             lexical_only: leaves vectors out.
-            rebuild: throws the index away first.
+            rebuild: as `rebuild`.
             stopped: asked between notes; what was done stays.
 
         Raises:
             VaultError, IndexUnavailableError: with the index as it was.
         """
         if rebuild:
-            self._clear()
-        self._anew = self._reason_to_reread()
+            self._clear_if_damaged()
+        reason = self._reason_to_reread()
+        self._anew = _ASKED_FOR if rebuild else reason
         tell = progress or (lambda _: None)
         self._indexer.sync(
             lambda now: tell(self._with_reason(now)),
             stopped,
             lexical_only=lexical_only,
-            forced=bool(self._rereading() and self._catalog.notes),
+            forced=bool((rebuild or self._rereading()) and self._catalog.notes),
         )
         if not stopped():
             self._remember_facts()
@@ -386,6 +389,13 @@ class Engine:
         """How far a note is to be believed, 0..1, by its properties and the rules of the settings."""
         return credibility(self._catalog.notes.get(path), rules_of(self.settings.credibility))
 
+    def oldest_pending_s(self) -> float | None:
+        """Seconds since the change was noticed that waits longest; None if nothing waits."""
+        worker = self._worker
+        known = [self._indexer.queue.oldest, worker.waiting_since if worker is not None else None]
+        since = min((at for at in known if at is not None), default=None)
+        return None if since is None else max(0.0, time.monotonic() - since)
+
     def note_status(self, path: str) -> NoteState:
         """What the index knows of one note; an unknown path is not indexed."""
         state = coverage.note_state(self._catalog, path, self._indexer.exclusions)
@@ -474,11 +484,11 @@ class Engine:
     def rebuild(self) -> None:
         """Reads every note anew, in the background if there is one.
 
-        There the rows of each note answer until its new ones are written; vectors stay, as they
+        The rows of each note answer until its new ones are written; vectors stay, as they
         are kept by what was embedded. What cannot be read any more is thrown away first.
         """
         if self._worker is not None:
-            self._anew = "a rebuild was asked for"
+            self._anew = _ASKED_FOR
             self._worker.run_soon(self._clear_if_damaged)
             self._worker.rescan(forced=True)
         else:

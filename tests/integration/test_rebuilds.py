@@ -177,10 +177,35 @@ def test_a_rebuild_that_a_full_disk_stopped_is_taken_up_again(
         time.sleep(0.02)
 
 
-def test_a_rebuild_begins_with_nothing_where_nothing_can_be_read(counted: Counted) -> None:
+def test_a_rebuild_without_a_daemon_is_the_same(
+    counted: Counted, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pipeline, "_COMMIT_NOTES", 1)
     engine = counted.open()
-    engine.start()
-    wait_until_idle(engine)
+    counted.read, counted.embedded, counted.said = [], [], []
+    answers = set()
+
+    def look(now: Progress) -> None:
+        counted.said.append(now)
+        answers.add((*found(engine, "拿铁"), *found(engine, "狗"), *found(engine, "latte")))
+
+    engine.sync(look, rebuild=True)
+    assert sorted(counted.read) == sorted(NOTES)
+    assert answers == {("b/拿铁.md", "狗.md", "b/拿铁.md")}
+    assert counted.embedded == [], "vectors are kept by what was embedded"
+    assert "a rebuild was asked for" in counted.reasons()
+    counted.sync()
+    assert counted.read == [], "once is enough"
+
+
+@pytest.mark.parametrize("watching", [True, False])
+def test_a_rebuild_begins_with_nothing_where_nothing_can_be_read(
+    counted: Counted, watching: bool
+) -> None:
+    engine = counted.open()
+    if watching:
+        engine.start()
+        wait_until_idle(engine)
     for file in (counted.data / "index.lance").rglob("*.lance"):
         if file.is_file():
             file.write_bytes(b"damaged")

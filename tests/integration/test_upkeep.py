@@ -147,3 +147,72 @@ def test_each_window_makes_headway_whatever_else_there_is_to_do(kept: Kept) -> N
         assert left < waiting
         waiting = left
     assert engine.state().pending == 0
+
+
+@pytest.mark.parametrize("text", ["a cat and a dog", "猫 狗"])
+def test_167_a_backlog_is_visible_by_number_age_and_rate(kept: Kept, text: str) -> None:
+    for n in range(1_000):
+        kept.put(f"{n % 10}/笔记 {n}.md", f"{text} {n}\n")
+    kept.synced()
+    assert kept.engines[-1].oldest_pending_s() is None, "words only: nothing waits"
+    settings = Settings(
+        embedding_model=str(write_model(kept.data.with_name("tiny"), pooling="mean"))
+    )
+    engine = kept.open(settings, lexical_only=False)
+    queue = engine._indexer.queue
+    queue.pending()
+    first = engine.oldest_pending_s()
+    assert engine.state().pending == 2_000, "passages and names"
+    queue.embed_window()
+    second = engine.oldest_pending_s()
+    assert first is not None
+    assert second is not None
+    assert 0 <= first < second
+    now = queue.progress()
+    assert (now.total, now.total - now.done) == (2_000, 2_000 - 128)
+    assert now.rate
+    assert now.seconds_left
+    while queue.pending():
+        queue.embed_window()
+    assert engine.oldest_pending_s() is None
+
+
+@pytest.mark.parametrize("name", ["garden.md", "花园.md"])
+def test_167_a_saved_note_that_waits_says_how_long(kept: Kept, name: str) -> None:
+    kept.put("a.md", "marzipan 拿铁\n")
+    engine = kept.watched()
+    wait_for(lambda: engine.oldest_pending_s() is None)
+    engine.pause()
+    kept.put(name, "thylacine 袋狼\n")
+    wait_for(lambda: engine.oldest_pending_s() is not None)
+    first = engine.oldest_pending_s()
+    kept.put("b.md", "nougat\n")
+    wait_for(lambda: "b.md" in engine._worker._paths)  # type: ignore[union-attr]
+    second = engine.oldest_pending_s()
+    assert first is not None
+    assert second is not None
+    assert second > first, "the oldest counts"
+    engine.resume()
+    wait_for(lambda: engine.oldest_pending_s() is None)
+    assert found(engine, "袋狼") == [name]
+
+
+def test_161_nothing_is_kept_as_one_text_that_grows_with_the_vault(kept: Kept) -> None:
+    """Each row is one note's or one passage's; what stands beside the tables stays small."""
+    sizes = []
+    for notes in (20, 400):
+        for n in range(notes):
+            kept.put(f"笔记 {n}.md", f"# {n}\n\n" + f"marzipan 拿铁 {n}\n\n" * 40)
+        engine = kept.synced()
+        files = [f for f in kept.data.rglob("*") if f.is_file() and "index.lance" not in f.parts]
+        sizes.append(sum(file.stat().st_size for file in files))
+        longest = 0
+        for table in engine._tables._open_tables():
+            for batch in table.search().to_batches():
+                for row in batch.to_pylist():
+                    longest = max(longest, *(len(v) for v in row.values() if hasattr(v, "__len__")))
+        sizes.append(longest)
+        kept.vault.joinpath("笔记 0.md").rename(kept.vault / "renamed 改名.md")
+    beside, longest, beside_after, longest_after = sizes
+    assert beside_after < beside + 1_000, "twenty times the notes"
+    assert longest_after < 2 * longest

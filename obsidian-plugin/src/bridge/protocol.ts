@@ -366,6 +366,8 @@ export interface NoteStatus {
 export interface IndexStatus {
   index: IndexState;
   progress: Progress;
+  /** Seconds since the daemon noticed the change that waits longest; null if none waits. */
+  oldest_pending_s: number | null;
   /** Of the `path` asked for; null without one. */
   note: NoteStatus | null;
   /** Notes that could not be indexed, at most 100. */
@@ -927,7 +929,7 @@ export interface Methods {
   "doctor/run": { params: NoParams; result: DoctorResult };
   /** The whole index, or one note. */
   "index/status": { params: StatusParams; result: IndexStatus };
-  /** Builds the index anew. */
+  /** Reads every note anew; the old index answers until then. */
   "index/rebuild": { params: NoParams; result: Done };
   /** Stops indexing until resumed. */
   "index/pause": { params: NoParams; result: Done };

@@ -330,6 +330,7 @@ export const en = {
   "status.mismatch": "update needed",
   "status.long":
     "{notes} {notes|note|notes}, {chunks} passages, {embedded} of them searched by meaning; {pending} to do, {failed} failed.",
+  "status.oldest": "The oldest change has waited for {seconds} s.",
 
   // related
   "related.to": "Related to {note}",
@@ -377,7 +378,7 @@ export const en = {
   "command.diagnostics": "Copy diagnostics",
   "command.start": "Start the search service",
   "rebuild.title": "Rebuild the index?",
-  "rebuild.text": "Your notes are not touched. Until it is done, searches may miss something.",
+  "rebuild.text": "Your notes are not touched. Every note is read anew; until then the old index answers.",
   "rebuild.yes": "Rebuild",
   "rebuild.begun": "The index is being rebuilt.",
 

@@ -294,6 +294,7 @@ export const zh: Dictionary = {
   "status.mismatch": "需要更新",
   "status.long":
     "{notes} 篇笔记，{chunks} 个段落，其中 {embedded} 个可按语义搜索；{pending} 篇待处理，{failed} 篇失败。",
+  "status.oldest": "最早的改动已等待 {seconds} 秒。",
 
   "related.to": "与“{note}”相关",
   "related.noNote": "打开一篇笔记，即可看到与它相关的内容。",
@@ -335,7 +336,7 @@ export const zh: Dictionary = {
   "command.diagnostics": "复制诊断信息",
   "command.start": "启动搜索服务",
   "rebuild.title": "要重建索引吗？",
-  "rebuild.text": "笔记不会有任何改动。完成之前，搜索可能会有遗漏。",
+  "rebuild.text": "笔记不会有任何改动。每篇笔记都会重新读取；完成之前由旧索引应答。",
   "rebuild.yes": "重建",
   "rebuild.begun": "正在重建索引。",
 

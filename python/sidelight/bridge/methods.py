@@ -301,6 +301,7 @@ class Methods:
         return {
             "index": wire.index_json(index),
             "progress": wire.progress_json(progress),
+            "oldest_pending_s": self._engine.oldest_pending_s(),
             "note": wire.note_status_json(self._engine.note_status(path)) if path else None,
             "failed": [wire.note_status_json(note) for note in failed],
         }

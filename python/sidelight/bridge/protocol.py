@@ -361,6 +361,10 @@ class IndexStatus(TypedDict):
 
     index: IndexState
     progress: Progress
+    oldest_pending_s: Annotated[
+        float | None,
+        "Seconds since the daemon noticed the change that waits longest; null if none waits.",
+    ]
     note: Annotated[NoteStatus | None, "Of the `path` asked for; null without one."]
     failed: Annotated[list[NoteStatus], "Notes that could not be indexed, at most 100."]
 
@@ -943,7 +947,13 @@ METHODS: tuple[MethodSpec, ...] = (
     MethodSpec(
         "index/status", StatusParams, IndexStatus, Lane.QUERY, "The whole index, or one note."
     ),
-    MethodSpec("index/rebuild", NoParams, Done, Lane.BULK, "Builds the index anew."),
+    MethodSpec(
+        "index/rebuild",
+        NoParams,
+        Done,
+        Lane.BULK,
+        "Reads every note anew; the old index answers until then.",
+    ),
     MethodSpec("index/pause", NoParams, Done, Lane.QUERY, "Stops indexing until resumed."),
     MethodSpec("index/resume", NoParams, Done, Lane.QUERY, "Goes on with indexing."),
     MethodSpec(

@@ -133,7 +133,12 @@ def serve(
 @click.argument("vault", type=VAULT)
 @_DATA_DIR
 @click.option("--lexical-only", is_flag=True, help="Words only, no vectors.")
-@click.option("--rebuild", is_flag=True, help="Throw the index away first.")
+@click.option(
+    "--rebuild",
+    is_flag=True,
+    help="Read every note anew, also beside a running daemon. The old index answers until the new "
+    "rows are there; unchanged text keeps its vectors. An index that cannot be read is thrown away.",
+)
 def index(vault: Path, data_dir: Path | None, lexical_only: bool, rebuild: bool) -> None:
     """Bring the index of VAULT up to date once."""
     from sidelight.cli.indexing import run_index

@@ -11,6 +11,7 @@ from typing import Any
 from sidelight.bridge import client
 from sidelight.cli import show
 from sidelight.config import open_vault, places_for
+from sidelight.errors import IndexUnavailableError
 from sidelight.types import Progress
 
 _POLL_S = 0.3  # between two questions to the daemon
@@ -50,9 +51,14 @@ def _here(
     from sidelight.bridge.wire import index_json
     from sidelight.engine import Engine
 
-    engine = Engine.open(vault, data_dir=data_dir, lexical_only=lexical_only, rebuild=rebuild)
     try:
-        engine.sync(report, lexical_only=lexical_only)
+        engine = Engine.open(vault, data_dir=data_dir, lexical_only=lexical_only)
+    except IndexUnavailableError as error:
+        if not rebuild or error.code == "INDEX_BUSY":
+            raise
+        engine = Engine.open(vault, data_dir=data_dir, lexical_only=lexical_only, rebuild=True)
+    try:
+        engine.sync(report, lexical_only=lexical_only, rebuild=rebuild)
         if engine.no_vectors and not lexical_only:
             print(f"words only: {engine.no_vectors}", file=sys.stderr)
         problems = [(n.path, n.error) for n in engine.failed_notes() if n.error]

@@ -52,6 +52,8 @@ class VectorQueue:
     Attributes:
         embedder: the model; None while there is none.
         on_complete: see `settle`.
+        oldest: when (`time.monotonic`) the note was seen to wait that waits longest; None if
+            none does.
     """
 
     def __init__(self, tables: Tables, catalog: Catalog, committed: Callable[[], None]) -> None:
@@ -64,11 +66,13 @@ class VectorQueue:
         self._revision = -1  # of the catalog the queue was made from
         self._since = 0.0  # when this run of embedding began
         self._done = 0  # passages since then
+        self._pending_since: dict[str, float] = {}  # path -> when it was first seen to wait
+        self.oldest: float | None = None
 
     def use(self, embedder: Embedder | None) -> None:
         """Embeds with another model from now on."""
         self.embedder = embedder
-        self._revision = -1
+        self._revision, self._queue, self.oldest = -1, [], None
         self._catalog.unembeddable = {}
 
     def pending(self) -> int:
@@ -84,6 +88,9 @@ class VectorQueue:
             rows.sort(key=lambda row: age.get(row.path, 0))
             self._queue = rows
             self._since, self._done = time.monotonic(), 0
+            before, now = self._pending_since, self._since
+            self._pending_since = {row.path: before.get(row.path, now) for row in rows}
+            self._look_for_oldest()
         return len(self._queue)
 
     def embed_window(self, interrupted: Stopped = lambda: False) -> int:
@@ -98,9 +105,14 @@ class VectorQueue:
         window, self._queue = self._queue[:_WINDOW], self._queue[_WINDOW:]
         done = self._embed(self.embedder, window, interrupted)
         self._done += done
+        self._look_for_oldest()
         if done < len(window):
             self._revision = -1  # the rest waits: look again what is missing
         return len(self._queue) + len(window) - done
+
+    def _look_for_oldest(self) -> None:
+        since = self._pending_since
+        self.oldest = min((since[row.path] for row in self._queue), default=None)
 
     def settle(self) -> None:
         """Says (`on_complete`) that nothing waits any more; does nothing while something does."""

@@ -56,6 +56,8 @@ class Worker:
         self._tasks: list[Callable[[], None]] = []
         self._reported = (0.0, "")
         self._busy = True
+        self._noticed: float | None = time.monotonic()  # when the first of `_paths` was
+        self._busy_since: float | None = None  # when the first of what is being done was
         self._thread = threading.Thread(target=self._run, name="indexer", daemon=True)
 
     # ------------------------------------------------------------------ from other threads
@@ -76,12 +78,14 @@ class Worker:
         """These vault paths changed."""
         with self._wake:
             self._paths |= paths
+            self._note_time()
             self._wake.notify_all()
 
     def rescan(self, *, forced: bool = False) -> None:
         """Compares the whole vault again; `forced` reads every note anew."""
         with self._wake:
             self._rescan = True
+            self._note_time()
             self._forced = self._forced or forced
             self._wake.notify_all()
 
@@ -121,6 +125,17 @@ class Worker:
         """Whether words of some changed note are still to be committed."""
         with self._wake:
             return self._busy or bool(self._paths) or self._rescan
+
+    @property
+    def waiting_since(self) -> float | None:
+        """When (`time.monotonic`) the change was noticed that waits longest for its words."""
+        with self._wake:
+            known = [at for at in (self._noticed, self._busy_since) if at is not None]
+            return min(known, default=None)
+
+    def _note_time(self) -> None:
+        if self._noticed is None:
+            self._noticed = time.monotonic()
 
     @property
     def problem(self) -> str:
@@ -165,6 +180,10 @@ class Worker:
             if not paused:
                 self._paths, self._rescan, self._forced = set(), False, False
             self._busy = bool(paths) or rescan
+            if not paused:
+                if self._busy and self._busy_since is None:  # else a step failed: it waits on
+                    self._busy_since = self._noticed or time.monotonic()
+                self._noticed = None
         for task in tasks:
             task()
         if paused:
@@ -205,7 +224,7 @@ class Worker:
     def _apply(self, changes: Changes) -> None:
         self._indexer.apply(changes, self._tell, lambda: self._stopping)
         with self._wake:
-            self._busy = False
+            self._busy, self._busy_since = False, None
 
     def _changes_of(self, paths: set[str]) -> Changes:
         """What became of each path: a changed note, a new folder, something gone."""
