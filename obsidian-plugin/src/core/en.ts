@@ -378,7 +378,8 @@ export const en = {
   "command.diagnostics": "Copy diagnostics",
   "command.start": "Start the search service",
   "rebuild.title": "Rebuild the index?",
-  "rebuild.text": "Your notes are not touched. Every note is read anew; until then the old index answers.",
+  "rebuild.text":
+    "Your notes are not touched. Every note is read anew; until then the old index answers.",
   "rebuild.yes": "Rebuild",
   "rebuild.begun": "The index is being rebuilt.",
 

@@ -47,7 +47,7 @@ class Tidying:
         self._catalog = catalog
         self._clock = clock
         self.commits = 0
-        self._written = clock()  # when the last commit was
+        self._written = clock()  # when the last commit or compaction was
         self._old_versions = False  # whether there are some to delete
         self._steps: deque[tuple[str, Step]] = deque()  # of the round under way, with their phase
         self._planned = 0  # steps of that round
@@ -111,5 +111,11 @@ class Tidying:
             step()
         except IndexUnavailableError as error:  # nothing is lost; the next spell tries again
             log.error("%s failed and will be tried again: %s", phase, error.code)
-            self._old_versions = True
-            self._written = self._clock()
+            self._replaced_some()
+        else:
+            if phase == "compact":  # what it replaced is old enough only a minute from now
+                self._replaced_some()
+
+    def _replaced_some(self) -> None:
+        self._old_versions = True
+        self._written = self._clock()
