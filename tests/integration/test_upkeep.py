@@ -53,7 +53,7 @@ def test_a_note_saved_during_upkeep_is_found_before_the_rest_of_it_goes_on(
     monkeypatch.setattr(tidying, "QUIET_S", 0.2 if first == "compact" else 1e9)
     monkeypatch.setattr(tidying, "_CLEAN_AFTER_S", 0.2)
     engine = kept.watched()
-    wait_for(lambda: engine.status()[1].phase == "idle")
+    wait_for(lambda: engine._indexer.tidying.wait_s() is None)
     held = Held(monkeypatch)
     held.look = lambda: found(engine, word)
     if first == "compact":

@@ -105,8 +105,8 @@ class Tidying:
         self._planned = len(self._steps)
 
     def _next(self, report: Report) -> None:
-        phase, step = self._steps.popleft()
-        report(Progress(phase, self._planned - len(self._steps) - 1, self._planned))
+        phase, step = self._steps[0]
+        report(Progress(phase, self._planned - len(self._steps), self._planned))
         try:
             step()
         except IndexUnavailableError as error:  # nothing is lost; the next spell tries again
@@ -115,6 +115,8 @@ class Tidying:
         else:
             if phase == "compact":  # what it replaced is old enough only a minute from now
                 self._replaced_some()
+        finally:
+            self._steps.popleft()
 
     def _replaced_some(self) -> None:
         self._old_versions = True
