@@ -146,7 +146,7 @@ async function showStatus(plugin: SidelightPlugin): Promise<void> {
   new Notice(waits > 0 ? `${said} ${t("status.oldest", { seconds: waits })}` : said);
 }
 
-// What helps to find a fault; no note text, no paths of notes, no token.
+// What helps to find a fault, in the language of those who look for it; no note text, no paths of notes, no token.
 async function copyDiagnostics(plugin: SidelightPlugin): Promise<void> {
   const { connection, index, progress, degraded } = plugin.service.situation;
   const lines = [

@@ -318,6 +318,24 @@ export async function touch(world, path, seconds) {
   await utimes(join(world.vault, path), seconds, seconds);
 }
 
+/** Has the plugin name another protocol in its hello, to which the real daemon says what it says. */
+export function speakProtocol(page, protocol) {
+  return page.evaluate((number) => {
+    const { client } = window.sidelight.service;
+    const { connect } = client.options;
+    client.options.connect = (url, events) => {
+      const socket = connect(url, events);
+      const send = socket.send.bind(socket);
+      return {
+        send: (text) => send(text.replace(/"protocol":\d+/, `"protocol":${number}`)),
+        close: () => socket.close(),
+      };
+    };
+    client.stop();
+    client.start();
+  }, protocol);
+}
+
 /** What the open editor shows: path, selected text and 1-based lines. */
 export function opened(page) {
   return page.evaluate(() => {

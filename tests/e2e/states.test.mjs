@@ -2,7 +2,7 @@
 // real daemon; a screenshot of each goes to artifacts/screenshots to be looked at.
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
-import { cp, mkdir, writeFile } from "node:fs/promises";
+import { cp, mkdir, rename, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import {
@@ -16,6 +16,7 @@ import {
   runCommand,
   sampleVault,
   servePages,
+  speakProtocol,
   startDaemon,
 } from "./lib.mjs";
 
@@ -150,25 +151,40 @@ describe("without a daemon", () => {
 });
 
 describe("when something is missing", () => {
-  it("tells that plugin and service do not fit, and which one is older", () =>
-    onPage({}, async (page) => {
-      await page.evaluate(() => {
-        const { client } = window.sidelight.service;
-        const { connect } = client.options;
-        client.options.connect = (url, events) => {
-          const socket = connect(url, events);
-          const send = socket.send.bind(socket);
-          return {
-            send: (text) => send(text.replace(/"protocol":\d+/, '"protocol":99')),
-            close: () => socket.close(),
-          };
-        };
-        client.stop();
-        client.start();
-      });
-      await banner(page, "mismatch-daemon").waitFor();
-      await fits(page);
-      await shoot(page, "mismatch-light-en");
+  for (const [protocol, older, language, said] of [
+    [99, "daemon", "en", /protocol \d+, the plugin 99/],
+    [0, "plugin", "zh", /服务的协议版本是 \d+，插件的是 0/],
+  ])
+    it(`tells that plugin and service do not fit, and which one is older (${older})`, () =>
+      onPage({ language }, async (page) => {
+        await ready(page);
+        await speakProtocol(page, protocol);
+        await banner(page, `mismatch-${older}`).waitFor();
+        await page.locator(".sidelight-details summary").click();
+        assert.match(await page.locator(".sidelight-details").textContent(), said);
+        await fits(page);
+        await speaks(page, language);
+      }));
+
+  it("says in the reader's language that the vault's folder is away, and goes on by itself", () =>
+    onPage({ language: "zh" }, async (page) => {
+      await ready(page);
+      await rename(world.vault, `${world.vault} away`);
+      try {
+        await daemon.call("index/resume"); // looks at the vault now
+        await banner(page, "waiting").waitFor({ timeout: 60_000 });
+        await page.locator(".sidelight-details summary").click();
+        assert.equal(
+          await page.locator(".sidelight-details div").textContent(),
+          `找不到仓库 ${world.vault}。请重新连接磁盘或检查路径；索引会保留并等待。`,
+        );
+        await speaks(page, "zh");
+        await shoot(page, "waiting-light-zh");
+      } finally {
+        await rename(`${world.vault} away`, world.vault);
+      }
+      await banner(page, "waiting").waitFor({ state: "detached", timeout: 60_000 });
+      await daemon.settled();
     }));
 
   it("searches by words alone without a model, and says so", async () => {

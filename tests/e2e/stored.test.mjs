@@ -13,6 +13,7 @@ import {
   root,
   runCommand,
   servePages,
+  speakProtocol,
   startDaemon,
 } from "./lib.mjs";
 import { coarsePicture, differences, renderingOf } from "./rendering.mjs";
@@ -119,7 +120,13 @@ const STATES = {
         },
       }),
   },
-  paused: { go: (page) => told(page, { progress: { ...PROGRESS, phase: "paused" } }) },
+  paused: {
+    go: async (page) => {
+      await daemon.call("index/pause");
+      await page.locator('[data-state="paused"]').waitFor();
+    },
+    leave: () => daemon.call("index/resume"),
+  },
   waiting: { go: (page) => told(page, { progress: { ...PROGRESS, phase: "waiting" } }) },
   loading: { go: (page) => told(page, { degraded: degraded("the model is being loaded", false) }) },
   "words-only": {
@@ -137,11 +144,14 @@ const STATES = {
     },
   },
   nothing: {
-    go: (page) =>
-      told(page, {
-        progress: { ...PROGRESS, phase: "idle" },
-        index: { index: { notes: 0, chunks: 0, embedded_chunks: 0, pending: 0, snapshot: "" } },
-      }),
+    go: async (page) => {
+      await daemon.call("settings/set", { values: { excluded: ["*"] } });
+      await page.locator('[data-state="nothing"]').waitFor({ timeout: 60_000 });
+    },
+    leave: async () => {
+      await daemon.call("settings/set", { values: { excluded: [] } });
+      await daemon.settled();
+    },
   },
   failed: {
     part: ".modal",
@@ -152,12 +162,10 @@ const STATES = {
     },
   },
   mismatch: {
-    go: (page) =>
-      page.evaluate(() => {
-        const { client } = window.sidelight.service;
-        client.receive = () => undefined;
-        client.enter({ kind: "mismatch", older: "daemon", message: "" });
-      }),
+    go: async (page) => {
+      await speakProtocol(page, 99);
+      await page.locator('[data-state="mismatch-daemon"]').waitFor();
+    },
   },
   related: {
     part: RELATED,
@@ -269,6 +277,7 @@ async function onState(state, look, work) {
     assert.deepEqual(problems, []);
   } finally {
     await sidebar.close();
+    await STATES[state].leave?.();
   }
 }
 
@@ -300,11 +309,12 @@ describe("every state is as it is stored", () => {
     );
   });
 
-  it("docs/sidebar.md names every state, and no other", async () => {
-    const text = await readFile(join(root, "docs", "sidebar.md"), "utf8");
-    const named = [...text.matchAll(/^\| `([\w-]+)` \|/gm)].map(([, name]) => name);
-    assert.deepEqual(named.sort(), Object.keys(STATES).sort());
-  });
+  for (const name of ["sidebar.md", "sidebar.zh.md"])
+    it(`docs/${name} names every state, and no other`, async () => {
+      const text = await readFile(join(root, "docs", name), "utf8");
+      const named = [...text.matchAll(/^\| `([\w-]+)` \|/gm)].map(([, name]) => name);
+      assert.deepEqual(named.sort(), Object.keys(STATES).sort());
+    });
 });
 
 describe("the measure", () => {

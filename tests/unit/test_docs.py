@@ -27,7 +27,11 @@ PAGES = [
     ROOT / "CHANGELOG.md",
     *sorted((ROOT / "docs").glob("*.md")),
 ]
-PAIRS = [("README.md", "docs/README.zh.md"), ("docs/search.md", "docs/search.zh.md")]
+PAIRS = [
+    ("README.md", "docs/README.zh.md"),
+    ("docs/search.md", "docs/search.zh.md"),
+    ("docs/sidebar.md", "docs/sidebar.zh.md"),
+]
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 COMMANDS = ("sidelight ", "python3 ", "npm ", "pipx ", "uv ", "docs/", "scripts/", "obsidian-")
 

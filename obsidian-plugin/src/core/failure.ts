@@ -1,5 +1,6 @@
 // What went wrong, in the reader's language.
 import { lookUp, t } from "./i18n";
+import { inReadersWords } from "./said";
 
 export interface Failure {
   code: string;
@@ -26,14 +27,18 @@ export function failureOf(error: unknown): Failure {
     const detail = error instanceof Error ? error.message : String(error);
     return { code: "INTERNAL", message: t("error.INTERNAL"), remedy: detail };
   }
-  return {
-    code: error.code,
-    message: lookUp(`error.${error.code}`) ?? error.message,
-    remedy: lookUp(`remedy.${error.code}`) ?? error.remedy,
-  };
+  const { code, message, remedy } = error;
+  const known = lookUp(`error.${code}`);
+  if (known !== undefined)
+    return { code, message: known, remedy: lookUp(`remedy.${code}`) ?? inReadersWords(remedy) };
+  // Where the service's sentence is put in other words, they say what to do, too.
+  const said = inOneLine(error);
+  const told = inReadersWords(said);
+  return told === said ? { code, message, remedy } : { code, message: told, remedy: "" };
 }
 
-/** One sentence for a notice. */
-export function inOneLine(failure: Failure): string {
-  return failure.remedy === "" ? failure.message : `${failure.message} ${failure.remedy}`;
+/** One line for a notice: what went wrong and what to do. */
+export function inOneLine({ message, remedy }: Pick<Failure, "message" | "remedy">): string {
+  const between = remedy === "" || message.endsWith("。") ? "" : " ";
+  return message + between + remedy;
 }

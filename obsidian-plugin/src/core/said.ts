@@ -1,8 +1,9 @@
 // What the service says in sentences without a code, in the reader's words and language.
 //
 // `said.test.ts` reads the service's source: a sentence that is
-// changed or added there, and not here, fails it.
-import { type Key, t } from "./i18n";
+// changed or added there, and not here, fails it. Those in SAID are put otherwise in English, too.
+import { type Key, language, t } from "./i18n";
+import { SAID_ZH } from "./saidZh";
 
 const SAID: readonly (readonly [RegExp, Key])[] = [
   // why a part of the search did not take part
@@ -16,6 +17,10 @@ const SAID: readonly (readonly [RegExp, Key])[] = [
   [/^no reranker is loaded$/, "said.noReranker"],
   [/^There is no model at (.+?)\.(?: .*)?$/, "said.noFolder"],
   [/^The model folder (.+?) has no (.+?)\.(?: .*)?$/, "said.incomplete"],
+  // why there is no connection
+  [/^The daemon speaks protocol (\d+), the client (\d+): .*$/, "said.protocols"],
+  // where to look after something unexpected
+  [/^Look for (\w+) in the log; .*$/, "said.errorId"],
   // why notes are read, or passages embedded, anew
   [/^a part of the index was damaged$/, "said.damaged"],
   [/^the form of the index changed$/, "said.schema"],
@@ -43,18 +48,44 @@ const SAID: readonly (readonly [RegExp, Key])[] = [
 ];
 const AND = " and ";
 
-/** A sentence of the service in the language in use; as it came where it is not known. */
-export function inReadersWords(sentence: string): string {
-  const whole = translated(sentence);
+/** Sentences of the service in the language in use; as they came where they are not known. */
+export function inReadersWords(said: string): string {
+  const whole = translated(said);
   if (whole !== null) return whole;
-  const parts = sentence.split(AND).map(translated);
-  return parts.includes(null) ? sentence : parts.join(t("said.and"));
+  const parts = said.split(AND).map(translated);
+  return parts.includes(null) ? said : parts.join(t("said.and"));
 }
 
-function translated(sentence: string): string | null {
-  for (const [pattern, key] of SAID) {
-    const [, first = "", second = ""] = pattern.exec(sentence) ?? [];
-    if (pattern.test(sentence)) return t(key, { first, second });
+// What is put in other words says what to do, too: what follows its first sentence is left out.
+function translated(said: string): string | null {
+  const ends = [...said.matchAll(/[.)] /g)].map(({ index }) => index + 1);
+  for (const end of [...ends, said.length]) {
+    const told = sentence(said.slice(0, end));
+    if (told !== null) return told;
   }
   return null;
+}
+
+function sentence(said: string): string | null {
+  for (const [pattern, key] of SAID) {
+    const [, first = "", second = ""] = pattern.exec(said) ?? [];
+    if (pattern.test(said)) return t(key, { first, second });
+  }
+  if (language() !== "zh") return null;
+  for (const [pattern, chinese] of patterns()) {
+    const found = pattern.exec(said);
+    if (found !== null)
+      return chinese.replace(/\{(\d)\}/g, (_, n: string) => found[Number(n)] ?? "");
+  }
+  return null;
+}
+
+let compiled: [RegExp, string][] | null = null;
+
+function patterns(): [RegExp, string][] {
+  compiled ??= Object.entries(SAID_ZH).map(([english, chinese]) => {
+    const escaped = english.replace(/[\\^$.*+?()[\]|/]/g, "\\$&");
+    return [new RegExp(`^${escaped.replaceAll("{}", "(.*?)")}$`, "s"), chinese];
+  });
+  return compiled;
 }

@@ -8,6 +8,7 @@ import type {
   SourceState,
 } from "../bridge/protocol";
 import { language, lookUp, t } from "./i18n";
+import { inReadersWords } from "./said";
 
 export const OWN = "vault";
 /** How `degraded` begins the name of a source. */
@@ -63,14 +64,17 @@ export function sourceLine({ name, state, shown }: SourceState): string {
 export function reportText(report: SourceReport): string {
   const { reachable, typical_ms: typical, error_rate: errors, last_success: last } = report;
   const state = reachable === null ? "unknown" : reachable ? "reachable" : "unreachable";
-  const facts = [`${report.kind}: ${report.place}`, t(`report.${state}`)];
+  const facts = [
+    `${lookUp(`source.kind.${report.kind}`) ?? report.kind}: ${report.place}`,
+    t(`report.${state}`),
+  ];
   if (last !== null)
     facts.push(t("report.last", { when: new Date(last * 1_000).toLocaleString(language()) }));
   if (typical !== null) facts.push(t("report.typical", { ms: Math.round(typical) }));
   if (errors !== null && errors > 0)
     facts.push(t("report.errors", { percent: Math.round(errors * 100) }));
   if (report.paused_s > 0) facts.push(t("report.paused", { n: Math.ceil(report.paused_s) }));
-  if (report.reason !== "") facts.push(`${report.reason} ${report.remedy}`.trim());
+  if (report.reason !== "") facts.push(inReadersWords(`${report.reason} ${report.remedy}`.trim()));
   if (report.dead_cards.length > 0)
     facts.push(t("report.cards", { cards: report.dead_cards.join(t("list.comma")) }));
   return facts.join(" · ");

@@ -97,7 +97,7 @@ function offline(why: string, { hasStartCommand }: Situation, detail: string): B
     detail: lookUp(`banner.offline.${why}`) ?? t("banner.offline.not_running"),
     progress: null,
     actions: fixable ? [...start, "retry"] : ["retry", "settings"],
-    details: detail === "" ? [] : detail.split("\n"),
+    details: detail === "" ? [] : detail.split("\n").map(inReadersWords),
   };
 }
 
@@ -109,7 +109,7 @@ function mismatch(older: "plugin" | "daemon", message: string): Banner {
     detail: t(older === "plugin" ? "banner.mismatch.plugin" : "banner.mismatch.daemon"),
     progress: null,
     actions: ["retry"],
-    details: message === "" ? [] : [message],
+    details: message === "" ? [] : [inReadersWords(message)],
   };
 }
 
@@ -128,7 +128,7 @@ function indexing({ progress }: Situation): Banner | null {
     return quiet("paused", t("banner.paused.title"), t("banner.paused.detail"), ["resume"]);
   if (progress?.phase === "waiting") {
     const why = progress.reason ?? "";
-    const details = why === "" ? [] : [why];
+    const details = why === "" ? [] : [inReadersWords(why)];
     return quiet("waiting", t("banner.waiting.title"), t("banner.waiting.detail"), [], details);
   }
   if (progress === null || !isWorking(progress)) return null;

@@ -11,6 +11,7 @@ import {
 } from "../core/ask";
 import { inOneLine } from "../core/failure";
 import { t } from "../core/i18n";
+import { inReadersWords } from "../core/said";
 import { bannersFor } from "../core/status";
 import { run } from "./run";
 import { reasonText } from "./answers";
@@ -163,7 +164,7 @@ export class AskView extends ItemView {
     for (const reason of result.reasons) parent.createDiv({ text: reasonText(reason) });
     if (result.missing !== "")
       parent.createDiv({ text: t("ask.missing", { what: result.missing }) });
-    if (result.stopped !== "") parent.createDiv({ text: result.stopped });
+    if (result.stopped !== "") parent.createDiv({ text: inReadersWords(result.stopped) });
     const cited = citedPieces(result);
     if (cited.length === 0) return;
     parent.createEl("h6", { text: t("ask.evidence") });

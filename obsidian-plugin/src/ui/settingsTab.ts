@@ -42,7 +42,8 @@ export class SidelightSettingTab extends PluginSettingTab {
       this.sources = await this.context.service.sources(false);
       this.update();
     } catch (error) {
-      console.error("Sidelight:", error);
+      // The connection went away meanwhile; its own banner tells that.
+      console.debug("Sidelight: no settings", error);
     }
   }
 
