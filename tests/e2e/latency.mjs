@@ -1,8 +1,8 @@
 // How long does a reader wait after the pause in typing, and for what? `npm run latency`.
 //
 // Measured inside the page, so that the driver of the browser takes no part: from the end of the
-// debounce to the frame in which the list stands, and of that the daemon's own time, the way to
-// it and back, and the plugin's drawing. The sample vault, warm; `npm run latency -- 60` for
+// debounce to the frame in which the list stands, and where the time goes: the daemon and its
+// stages, the way to it and back, the plugin's drawing, the browser. The sample vault, warm; `npm run latency -- 60` for
 // another number of queries.
 import { cp } from "node:fs/promises";
 import {
@@ -25,56 +25,90 @@ export async function timesOf(page, queries, count) {
   return page.evaluate(typeAll, [queries, count + WARM_UP, WARM_UP]);
 }
 
-// Runs in the page.
+// Runs in the page. Each part ends where the next begins; `daemon` is what the service itself
+// counted, and `way` what is left of the time until its answer arrived: writing and reading JSON,
+// the socket, waiting for a thread. Layout is asked for right after drawing, so that it is a part
+// of its own and not of the frame.
 async function typeAll([queries, count, warmUp]) {
   const [leaf] = window.app.workspace.getLeavesOfType("sidelight-search");
   const { view } = leaf;
-  const { service } = window.sidelight;
+  const { session } = view;
+  const { client } = window.sidelight.service;
   const input = document.querySelector(".sidelight-search-row input");
-  const search = service.search.bind(service);
+  const now = () => performance.now();
+  let mark = {};
+  const run = session.run.bind(session);
+  session.run = (typing) => {
+    mark.begun = now();
+    return run(typing);
+  };
+  const write = client.write.bind(client);
+  client.write = (message) => {
+    if (message.method === "query/search") [mark.id, mark.asked] = [message.id, now()];
+    write(message);
+  };
+  const settle = client.settle.bind(client);
+  client.settle = (id) => {
+    if (id === mark.id) mark.parsed = now();
+    return settle(id);
+  };
+  const receive = client.receive.bind(client);
+  client.receive = (data) => {
+    mark.arrived = now();
+    receive(data);
+  };
   const times = [];
   for (let n = 0; n < count; n++) {
-    const mark = {};
-    service.search = async (...values) => {
-      mark.asked = performance.now();
-      const result = await search(...values);
-      mark.answered = performance.now();
-      mark.daemon = result.timing_ms.total;
-      return result;
-    };
+    mark = {};
     const show = view.show.bind(view);
     const drawn = new Promise((resolve) => {
       view.show = (state) => {
-        const begun = performance.now();
+        const begun = now();
         show(state);
         if (state.phase !== "answered") return;
-        mark.drawing = performance.now() - begun;
-        requestAnimationFrame(() => setTimeout(() => resolve(performance.now())));
+        const end = now();
+        leaf.view.contentEl.querySelector(".sidelight-answer").getBoundingClientRect();
+        Object.assign(mark, {
+          show: begun,
+          drawn: end,
+          laidOut: now(),
+          result: state.answer.result,
+        });
+        requestAnimationFrame(() => setTimeout(() => resolve(now())));
       };
     });
     input.value = `${queries[n % queries.length]} ${n}`;
     input.dispatchEvent(new InputEvent("input", { bubbles: true }));
     const shown = await drawn;
     delete view.show;
-    if (n >= warmUp)
-      times.push({
-        all: shown - mark.asked,
-        daemon: mark.daemon,
-        way: mark.answered - mark.asked - mark.daemon,
-        drawing: mark.drawing,
-        frame: shown - mark.answered - mark.drawing,
-      });
+    if (n < warmUp) continue;
+    const { recall, total, ...stages } = mark.result.timing_ms;
+    const channels = Object.entries(recall).map(([name, ms]) => [`  recall ${name}`, ms]);
+    const others = Object.entries(stages).map(([name, ms]) => [`  ${name}`, ms]);
+    times.push({
+      all: shown - mark.begun,
+      asking: mark.asked - mark.begun,
+      way: mark.arrived - mark.asked - total,
+      daemon: total,
+      ...Object.fromEntries([...channels, ...others]),
+      reading: mark.parsed - mark.arrived,
+      waking: mark.show - mark.parsed,
+      drawing: mark.drawn - mark.show,
+      layout: mark.laidOut - mark.drawn,
+      frame: shown - mark.laidOut,
+    });
   }
-  service.search = search;
+  for (const name of ["write", "settle", "receive"]) delete client[name];
+  delete session.run;
   return times;
 }
 
 /** Median and 95th percentile of each part, as one line of text each. */
 export function summary(times) {
   return Object.keys(times[0]).map((part) => {
-    const sorted = times.map((one) => one[part]).toSorted((a, b) => a - b);
+    const sorted = times.map((one) => one[part] ?? 0).toSorted((a, b) => a - b);
     const at = (share) => sorted[Math.floor((sorted.length - 1) * share)].toFixed(1);
-    return `${part.padEnd(8)} median ${at(0.5).padStart(7)} ms   p95 ${at(0.95).padStart(7)} ms`;
+    return `${part.padEnd(18)} median ${at(0.5).padStart(7)} ms   p95 ${at(0.95).padStart(7)} ms`;
   });
 }
 

@@ -306,6 +306,25 @@ describe("without a mouse, without motion", () => {
     assert.equal(seen.filter((name) => name === "treeitem").length, 1, seen.join());
   });
 
+  it("keeps the keyboard on a chip while answers come and when its menu changes it", async () => {
+    await page.locator(".sidelight-chip").first().focus();
+    const chip = () => page.evaluate(() => document.activeElement.getAttribute("aria-label"));
+    await page.evaluate(() =>
+      window.app.workspace.getLeavesOfType("sidelight-search")[0].view.search("path:Ops/ quokka"),
+    );
+    await passages().first().waitFor();
+    await page.locator(".sidelight-chip.mod-filter").waitFor();
+    assert.equal(await chip(), "Search by: Words and meaning");
+    await page.keyboard.press("Enter");
+    await page.locator(".menu-item", { hasText: "for names, codes" }).evaluate((el) => el.click());
+    await page.waitForFunction(() =>
+      document.querySelector(".sidelight-chip").textContent.startsWith("Words"),
+    );
+    await page.waitForFunction(
+      () => document.activeElement.getAttribute("aria-label") === "Search by: Words",
+    );
+  });
+
   it("moves nothing for those who want no motion", async () => {
     const moving = () =>
       page.evaluate(() => {

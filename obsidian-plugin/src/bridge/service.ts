@@ -105,8 +105,9 @@ export class Service {
       this.more = { stream: params.stream, take: more };
     }
     const result = await this.ask("query/search", params, signal);
+    const changed = JSON.stringify(this.degraded) !== JSON.stringify(result.degraded);
     this.degraded = result.degraded;
-    this.announce();
+    if (changed) this.announce();
     return result;
   }
 

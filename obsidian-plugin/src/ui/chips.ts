@@ -11,33 +11,46 @@ type Change = (changes: Partial<Pick<Question, "mode" | "scope" | "source" | "di
 
 const SCOPE_ICONS = { vault: "vault", folder: "folder", note: "file-text" } as const;
 
-/** Replaces the chips; `active` tells, at click time, which note is open. */
+// What was drawn last: the same again changes nothing, so that typing draws no chip twice.
+const drawn = new WeakMap<HTMLElement, string>();
+
+/**
+ * Shows the chips; `active` tells, at click time, which note is open. The keyboard stays on the
+ * chip where it is.
+ */
 export function drawChips(
   chips: HTMLElement,
   { question, answer, phase }: SearchState,
   active: () => TFile | null,
   change: Change,
 ): void {
-  chips.empty();
   const { mode, scope } = question;
+  const filters = phase === "empty" ? {} : (answer?.result.query.filters ?? {});
+  const text = filterText(filters, scope);
+  const sources = answer?.result.sources ?? [];
+  const waiting = phase === "answered" && sources.some(({ state }) => state === "late");
+  const signature = JSON.stringify([mode, scope, question.source, sources, waiting, text]);
+  if (drawn.get(chips) === signature) return;
+  drawn.set(chips, signature);
+  const focused = [...chips.children].indexOf(chips.ownerDocument.activeElement as Element);
+  chips.empty();
   chip(chips, "layers", t(`mode.${mode}`), t("chip.mode"), (event) =>
     modeMenu(mode, change).showAtMouseEvent(event),
   );
   chip(chips, SCOPE_ICONS[scope.kind], scopeName(scope), t("chip.scope"), (event) =>
     scopeMenu(scope, active(), change).showAtMouseEvent(event),
   );
-  const sources = answer?.result.sources ?? [];
   if (sources.length > 0 || question.source !== "") {
     const name = question.source === "" ? t("source.all") : sourceName(question.source);
-    const waiting = phase === "answered" && sources.some(({ state }) => state === "late");
-    const text = waiting ? `${name} …` : name;
-    chip(chips, "library", text, t("chip.source"), (event) =>
+    chip(chips, "library", waiting ? `${name} …` : name, t("chip.source"), (event) =>
       sourceMenu(sources, question.source, change).showAtMouseEvent(event),
     );
   }
-  const filters = phase === "empty" ? {} : (answer?.result.query.filters ?? {});
-  const text = filterText(filters, scope);
-  if (text === "") return;
+  if (text !== "") drawFilter(chips, text);
+  (chips.children[focused] as HTMLElement | undefined)?.focus({ preventScroll: true });
+}
+
+function drawFilter(chips: HTMLElement, text: string): void {
   const el = chips.createSpan({ cls: "sidelight-chip mod-filter" });
   setIcon(el.createSpan({ cls: "sidelight-icon" }), "filter");
   el.createSpan({ text });
