@@ -109,7 +109,17 @@ describe("searching", () => {
     const seed = await opened(page);
     assert.equal(seed.path, "Control/Closed loop.md");
     assert.deepEqual(seed.lines, [5, 5]);
-    await page.locator(".sidelight-passage:has(.sidelight-provenance)").first().click();
+    const target = page.locator(".sidelight-passage:has(.sidelight-provenance)").first();
+    await page.evaluate(() => {
+      const top = { line: 0, ch: 0 };
+      window.app.workspace.recent.view.editor.setSelection(top, top);
+    });
+    await target.focus(); // the same without a mouse
+    await press("Shift+F10");
+    const item = page.locator(".menu-item", { hasText: "Open the link in Control/Closed loop.md" });
+    await item.click();
+    await page.waitForFunction(() => window.app.workspace.recent.view.editor.from.line === 4);
+    await target.click();
     await page.waitForFunction(() => {
       const { view } = window.app.workspace.recent;
       return view.file.path.includes("拉普拉斯") && view.editor.getSelection() !== "";
@@ -503,6 +513,36 @@ describe("commands and addresses", () => {
     await page.evaluate(() => window.sidelight.protocols.get("sidelight")({ query: "散步" }));
     await passages().first().waitFor();
     assert.equal((await firstOf()).note, "2024-10-03");
+  });
+
+  it("takes every address for what it is", async () => {
+    const visit = (params) =>
+      page.evaluate((values) => window.sidelight.protocols.get("sidelight")(values), params);
+    const input = page.locator(".sidelight-search-row input");
+    const idle = () =>
+      page.waitForFunction(() => {
+        const [leaf] = window.app.workspace.getLeavesOfType("sidelight-search");
+        return ["answered", "empty"].includes(leaf.view.session.state.phase);
+      });
+    await visit({ query: "quokka", action: "sidelight" });
+    await passages().first().waitFor();
+    await visit({}); // opens the sidebar and leaves the search alone
+    assert.equal(await input.inputValue(), "quokka");
+    await visit({ query: "" });
+    await page.locator(".sidelight-syntax").waitFor();
+    for (const query of [
+      "<img src=x onerror='window.pwned=4'>",
+      "散步\n\u0000 \ud800",
+      '/(/ [[ "',
+      "路".repeat(90_000),
+    ]) {
+      await visit({ query });
+      await idle();
+      assert.equal(await page.locator(".sidelight-view :is(img, script)").count(), 0);
+    }
+    assert.equal(await page.evaluate(() => window.pwned), undefined);
+    await ask(page, "marmalade");
+    assert.equal((await firstOf()).note, "Long");
   });
 
   it("finds cited passages in the quick switcher", async () => {

@@ -193,6 +193,36 @@ describe("order, scope and copies", () => {
     assert.equal(await page.evaluate(() => window.sidelight.data.sort), "modified");
   });
 
+  it("keeps what was chosen for this search when another setting changes", async () => {
+    await page.locator(".sidelight-chip").first().click();
+    await page.locator(".menu-item", { hasText: "for names, codes" }).click();
+    await ask(page, "gain");
+    await sortBy("By name");
+    await page.getByLabel("Save this search").click();
+    await page.getByLabel("Show whole passages").click();
+    const mode = () => page.locator(".sidelight-chip-text").first().textContent();
+    assert.equal(await mode(), "Words");
+    await page.evaluate(() => window.sidelight.tabs[0].setControlValue("mode", "semantic"));
+    await page.waitForFunction(() =>
+      document.querySelector(".sidelight-chip").textContent.startsWith("Meaning"),
+    );
+  });
+
+  it("draws nothing anew when the same answer comes again", async () => {
+    await ask(page, "marmalade");
+    await page.evaluate(() => (window.before = document.querySelector(".sidelight-passage")));
+    const asked = await page.evaluate(async () => {
+      const [leaf] = window.app.workspace.getLeavesOfType("sidelight-search");
+      const { answer } = leaf.view.session.state;
+      await leaf.view.session.refresh();
+      return leaf.view.session.state.answer !== answer;
+    });
+    assert.ok(asked, "it was asked again");
+    assert.ok(
+      await page.evaluate(() => window.before === document.querySelector(".sidelight-passage")),
+    );
+  });
+
   it("shows all matches of one note on demand, and the whole vault again", async () => {
     await ask(page, "filler");
     await passages().first().click({ button: "right" });
@@ -316,6 +346,9 @@ describe("without a mouse, without motion", () => {
     await page.locator(".sidelight-chip.mod-filter").waitFor();
     assert.equal(await chip(), "Search by: Words and meaning");
     await page.keyboard.press("Enter");
+    const menu = await page.locator(".menu").boundingBox();
+    const below = await page.locator(".sidelight-chip").first().boundingBox();
+    assert.ok(Math.abs(menu.y - below.y - below.height) < 20, "the menu opens at the chip");
     await page.locator(".menu-item", { hasText: "for names, codes" }).evaluate((el) => el.click());
     await page.waitForFunction(() =>
       document.querySelector(".sidelight-chip").textContent.startsWith("Words"),

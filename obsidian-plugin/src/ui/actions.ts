@@ -10,6 +10,7 @@ import { IndexedModal, WhyModal } from "./modals";
 import type { Context } from "./context";
 import type { ResultListHost } from "./resultList";
 import { run } from "./run";
+import { showMenuAt } from "./showMenu";
 
 export interface ActionOptions {
   /** Name under which the core plugin "Page preview" knows the view. */
@@ -102,6 +103,14 @@ function showMenu(
         .setIcon("separator-vertical")
         .onClick(() => run(openResult(app, service, result, "split"))),
     );
+    const link = result.graph_provenance;
+    if (link !== null)
+      menu.addItem((item) =>
+        item
+          .setTitle(t("via.open", { path: link.seed_path }))
+          .setIcon("corner-left-up")
+          .onClick((event) => host.openSeed(result, event)),
+      );
     menu.addSeparator();
   }
   menu.addItem((item) =>
@@ -138,8 +147,5 @@ function showMenu(
         .setIcon("file-search")
         .onClick(() => moreOfNote(result.path)),
     );
-  if (at instanceof HTMLElement || !("clientX" in at)) {
-    const box = at.getBoundingClientRect();
-    menu.showAtPosition({ x: box.left, y: box.bottom }, at.ownerDocument);
-  } else menu.showAtMouseEvent(at);
+  showMenuAt(menu, at);
 }

@@ -6,6 +6,7 @@ import { t } from "../core/i18n";
 import { type Question, type Scope, scopeFilter, type SearchState } from "../core/search";
 import { sourceLine, sourceName } from "../core/sources";
 import { MODES } from "../settings";
+import { showMenuAt } from "./showMenu";
 
 type Change = (changes: Partial<Pick<Question, "mode" | "scope" | "source" | "dig">>) => void;
 
@@ -35,15 +36,15 @@ export function drawChips(
   const focused = [...chips.children].indexOf(chips.ownerDocument.activeElement as Element);
   chips.empty();
   chip(chips, "layers", t(`mode.${mode}`), t("chip.mode"), (event) =>
-    modeMenu(mode, change).showAtMouseEvent(event),
+    showMenuAt(modeMenu(mode, change), event),
   );
   chip(chips, SCOPE_ICONS[scope.kind], scopeName(scope), t("chip.scope"), (event) =>
-    scopeMenu(scope, active(), change).showAtMouseEvent(event),
+    showMenuAt(scopeMenu(scope, active(), change), event),
   );
   if (sources.length > 0 || question.source !== "") {
     const name = question.source === "" ? t("source.all") : sourceName(question.source);
     chip(chips, "library", waiting ? `${name} …` : name, t("chip.source"), (event) =>
-      sourceMenu(sources, question.source, change).showAtMouseEvent(event),
+      showMenuAt(sourceMenu(sources, question.source, change), event),
     );
   }
   if (text !== "") drawFilter(chips, text);

@@ -112,7 +112,7 @@ export class FailedNotesModal extends Modal {
     });
     for (const note of notes) {
       const row = this.contentEl.createDiv({ cls: "sidelight-failed" });
-      const name = row.createEl("a", { text: note.path });
+      const name = row.createEl("button", { cls: "sidelight-plain", text: note.path });
       name.addEventListener("click", () => {
         this.close();
         void openNote(this.app, note.path, null);

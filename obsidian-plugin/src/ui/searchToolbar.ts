@@ -3,6 +3,7 @@ import { Menu, setIcon } from "obsidian";
 import { t } from "../core/i18n";
 import { type PluginSettings, SORTS } from "../settings";
 import { run } from "./run";
+import { showMenuAt } from "./showMenu";
 import type { Context } from "./context";
 
 export interface ToolbarHost {
@@ -26,7 +27,7 @@ export class SearchToolbar {
       host.toggleCollapsed(),
     );
     toolButton(bar, "arrow-up-narrow-wide", t("tool.sort"), (event) =>
-      sortMenu(context).showAtMouseEvent(event),
+      showMenuAt(sortMenu(context), event),
     );
     this.full = toolButton(bar, "text", t("tool.context"), () => {
       change(context, { fullPassages: !context.settings.fullPassages });

@@ -7,7 +7,7 @@ import { t } from "../core/i18n";
 import { isScope, type Mode, type SearchState, SearchSession } from "../core/search";
 import { waitingFor } from "../core/sources";
 import { bannersFor } from "../core/status";
-import { MODES } from "../settings";
+import { MODES, type PluginSettings } from "../settings";
 import { actionsFor } from "./actions";
 import { run } from "./run";
 import { drawEmpty, drawNoEvidence, drawSyntax } from "./answers";
@@ -46,6 +46,8 @@ export class SearchView extends ItemView {
   private scrollOnce: number | null = null;
   private refreshTimer: number | null = null;
   private wasReady = false;
+  private applied: Pick<PluginSettings, "limit" | "mode" | "rerank">; // settings as last seen
+  private shown = ""; // what the list shows
   private judgedText = ""; // the query whose results verdicts are about
 
   constructor(
@@ -56,6 +58,7 @@ export class SearchView extends ItemView {
     this.icon = ICON;
     this.navigation = false;
     const { service, settings } = context;
+    this.applied = { ...settings };
     this.session = new SearchSession(
       (question, typing, signal, more) => service.search(question, typing, signal, more),
       {
@@ -128,12 +131,17 @@ export class SearchView extends ItemView {
     this.box?.focus(true);
   }
 
-  /** Settings changed: draw again with them. */
+  /** Settings changed: draw again with them. What was chosen for this search alone stays. */
   settingsChanged(): void {
     const { limit, mode, rerank } = this.context.settings;
-    const { question } = this.session.state;
-    if (question.limit !== limit || question.rerank !== rerank || question.mode !== mode)
-      run(this.session.change({ limit, rerank, mode }));
+    const { applied } = this;
+    const changes = {
+      ...(limit === applied.limit ? {} : { limit }),
+      ...(mode === applied.mode ? {} : { mode }),
+      ...(rerank === applied.rerank ? {} : { rerank }),
+    };
+    this.applied = { limit, mode, rerank };
+    if (Object.keys(changes).length > 0) run(this.session.change(changes));
     else this.show(this.session.state);
   }
 
@@ -186,6 +194,7 @@ export class SearchView extends ItemView {
       },
     });
     this.list = new ResultList(results, actions, this);
+    this.shown = "";
   }
 
   private drawToolbar(header: HTMLElement): void {
@@ -289,7 +298,12 @@ export class SearchView extends ItemView {
             },
             state.answer?.late,
           );
-    this.list?.render(groups, settings);
+    // The same answer again, as after a change elsewhere: nothing moves under the mouse, and
+    // selected text stays selected.
+    const { fullPassages, showChannels } = settings;
+    const shown = JSON.stringify([this.judgedText, groups, fullPassages, showChannels]);
+    if (shown !== this.shown) this.list?.render(groups, settings);
+    this.shown = shown;
   }
 
   private showExtra(state: SearchState, extra: HTMLElement): void {

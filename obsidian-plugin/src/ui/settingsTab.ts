@@ -74,7 +74,7 @@ export class SidelightSettingTab extends PluginSettingTab {
       await this.context.saveSettings();
     } else if (place === "device") {
       this.context.device[name as "startCommand" | "discoveryFile"] = String(value);
-      if (name === "discoveryFile") this.context.service.client.retryNow();
+      this.context.service.client.retryNow(); // and the banner says what can be done now
     } else await this.changeDaemon(name, value);
   }
 
