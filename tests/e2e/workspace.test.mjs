@@ -204,15 +204,16 @@ describe("order, scope and copies", () => {
     assert.equal(await mode(), "Words");
     await page.evaluate(() => window.sidelight.tabs[0].setControlValue("mode", "semantic"));
     await page.waitForFunction(() =>
-      document.querySelector(".sidelight-chip").textContent.startsWith("Meaning"),
+      document.querySelector(".sidelight-chip-text").textContent.startsWith("Meaning"),
     );
   });
 
   it("draws nothing anew when the same answer comes again", async () => {
     await ask(page, "marmalade");
-    await page.evaluate(() => (window.before = document.querySelector(".sidelight-passage")));
     const asked = await page.evaluate(async () => {
       const [leaf] = window.app.workspace.getLeavesOfType("sidelight-search");
+      await leaf.view.session.refresh(); // the last word is taken for a whole one now
+      window.before = document.querySelector(".sidelight-passage");
       const { answer } = leaf.view.session.state;
       await leaf.view.session.refresh();
       return leaf.view.session.state.answer !== answer;
@@ -351,7 +352,7 @@ describe("without a mouse, without motion", () => {
     assert.ok(Math.abs(menu.y - below.y - below.height) < 20, "the menu opens at the chip");
     await page.locator(".menu-item", { hasText: "for names, codes" }).evaluate((el) => el.click());
     await page.waitForFunction(() =>
-      document.querySelector(".sidelight-chip").textContent.startsWith("Words"),
+      document.querySelector(".sidelight-chip-text").textContent.startsWith("Words"),
     );
     await page.waitForFunction(
       () => document.activeElement.getAttribute("aria-label") === "Search by: Words",

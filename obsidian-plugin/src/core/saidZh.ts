@@ -37,6 +37,7 @@ export const SAID_ZH: Readonly<Record<string, string>> = {
   "Setting '{}' must be a whole number.": "设置项 {1} 必须是整数。",
   "Setting '{}' must be one of {}.": "设置项 {1} 只能是：{2}。",
   "Setting '{}' must lie between {} and {}.": "设置项 {1} 必须在 {2} 和 {3} 之间。",
+  "notes that were read without the graph are read again": "重新读取没有记下提及关系的笔记",
   // questions answered in words
   "The endpoint is not a plain http or https address.":
     "这不是一个普通的 http 或 https 地址。请写成 http://127.0.0.1:11434/v1 的样子，不要带密钥。",
