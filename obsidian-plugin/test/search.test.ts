@@ -177,6 +177,10 @@ it("puts the scope beside the query as an exact path expression", () => {
     typing: true,
     filters: { query: "path:/^日记\\/2024\\//" },
   });
+  // However much is pasted, so much is taken, and no half of a character.
+  const long = `茶${"🍵".repeat(6_000)}`;
+  const pasted = paramsOf({ ...question, scope: folder, text: long }, false);
+  expect(pasted.text).toBe(`茶${"🍵".repeat(4_999)}`);
   expect(paramsOf({ ...question, scope: { kind: "vault" } }, false)).toEqual({
     text: "咖啡 OR 茶",
     mode: "hybrid",

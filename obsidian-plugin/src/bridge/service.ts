@@ -4,30 +4,31 @@ import { type More, type Question, scopeFilter } from "../core/search";
 import type { Situation } from "../core/status";
 import { isWorking } from "../core/status";
 import type { BridgeClient } from "./client";
-import type {
-  AskResult,
-  ChangedParams,
-  Degraded,
-  FeedbackParams,
-  FeedbackResult,
-  DoctorResult,
-  IndexedPassage,
-  IndexStatus,
-  LinksResult,
-  MentionsParams,
-  MentionsResult,
-  Methods,
-  NoteStatus,
-  Progress,
-  RelatedParams,
-  ResolveParams,
-  ResolveResult,
-  SearchParams,
-  SearchResult,
-  SetResult,
-  Settings,
-  SettingsResult,
-  SourceReport,
+import {
+  type AskResult,
+  type ChangedParams,
+  type Degraded,
+  type FeedbackParams,
+  type FeedbackResult,
+  type DoctorResult,
+  type IndexedPassage,
+  type IndexStatus,
+  type LinksResult,
+  type MentionsParams,
+  type MentionsResult,
+  type Methods,
+  type NoteStatus,
+  type Progress,
+  type RelatedParams,
+  type ResolveParams,
+  type ResolveResult,
+  type SearchParams,
+  type SearchResult,
+  type SetResult,
+  type Settings,
+  type SettingsResult,
+  type SourceReport,
+  MAX_QUERY_CHARS,
 } from "./protocol";
 
 const RESOLVE_TIMEOUT_MS = 4_000; // someone waits with the mouse button up
@@ -119,11 +120,11 @@ export class Service {
   ): Promise<AskResult> {
     const stream = `a${++this.streams}`;
     this.asking = { stream, take: more };
-    return this.ask("ask/question", { text, stream }, signal, ASK_TIMEOUT_MS);
+    return this.ask("ask/question", { text: asTaken(text), stream }, signal, ASK_TIMEOUT_MS);
   }
 
   feedback(params: FeedbackParams): Promise<FeedbackResult> {
-    return this.ask("feedback/record", params);
+    return this.ask("feedback/record", { ...params, query: asTaken(params.query) });
   }
 
   /** The other knowledge bases; `check` looks whether each can be asked. */
@@ -226,10 +227,15 @@ export class Service {
   }
 }
 
+// The service takes so much of a text, however much was pasted; half a character is left out.
+function asTaken(text: string): string {
+  return text.slice(0, MAX_QUERY_CHARS).replace(/[\ud800-\udbff]$/, "");
+}
+
 /** A question as the daemon wants it. */
 export function paramsOf(question: Question, typing: boolean): SearchParams {
   const { text, mode, limit, rerank, scope, source, dig } = question;
-  const params: SearchParams = { text, mode, limit };
+  const params: SearchParams = { text: asTaken(text), mode, limit };
   const filter = scopeFilter(scope);
   if (filter !== "") params.filters = { query: filter };
   if (rerank) params.rerank = true;
