@@ -112,7 +112,10 @@ export class FailedNotesModal extends Modal {
     });
     for (const note of notes) {
       const row = this.contentEl.createDiv({ cls: "sidelight-failed" });
-      const name = row.createEl("button", { cls: "sidelight-plain", text: note.path });
+      const name = row.createEl("a", { text: note.path, attr: { tabindex: "0" } });
+      name.addEventListener("keydown", (event) => {
+        if (event.key === "Enter" && !event.isComposing) name.click();
+      });
       name.addEventListener("click", () => {
         this.close();
         void openNote(this.app, note.path, null);
