@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+import time
 from collections.abc import Sequence
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from importlib import metadata
@@ -159,6 +160,14 @@ def test_a_note_that_cannot_be_read_is_named(vault: Path, monkeypatch: pytest.Mo
     check_says(found, "warning", "2 notes", "a.md (Permission denied)")
 
 
+@pytest.mark.parametrize("name", ["a.md", "拿铁.md"])
+def test_files_from_the_future_are_told(vault: Path, name: str) -> None:
+    assert not [f for f in diagnose(vault, index=Index()) if f.check == "clock"]
+    later = time.time() + 3 * 86_400
+    os.utime(vault / name, (later, later))
+    check_says(only(diagnose(vault, index=Index()), "clock"), "warning", name, "date")
+
+
 def test_copies_of_a_sync_conflict_are_told(vault: Path) -> None:
     (vault / "a.sync-conflict-20240131-101500-ABCDEFG.md").write_text("x", encoding="utf-8")
     check_says(only(diagnose(vault), "sync-conflicts"), "info", "1 note looks")
@@ -232,7 +241,7 @@ def test_the_watch_limit_and_network_drives_are_told(
     monkeypatch.setattr("sidelight.doctor.surroundings._read", texts.__getitem__)
     check_says(only(diagnose(vault), "watching"), "warning", "max_user_watches")
     texts["/proc/mounts"] = "server:/x / nfs4 rw 0 0\n"
-    check_says(only(diagnose(vault), "watching"), "info", "nfs4", "every 30 s")
+    check_says(only(diagnose(vault), "watching"), "info", "nfs4", "every 30 s", "poll_seconds")
 
 
 @pytest.mark.parametrize(("free", "severity"), [(50_000_000, "error"), (500_000_000, "warning")])

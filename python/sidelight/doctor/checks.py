@@ -27,6 +27,7 @@ CHECKS: tuple[Callable[[Visit], list[Finding]], ...] = (
     contents.check_settings,
     contents.check_exclusions,
     contents.check_unread_files,
+    contents.check_clock,
     contents.check_note_problems,
     contents.check_sync_conflicts,
     contents.check_index,

@@ -103,6 +103,21 @@ def check_unread_files(visit: Visit) -> list[Finding]:
     return found
 
 
+def check_clock(visit: Visit) -> list[Finding]:
+    """Are there files from the future, so that the clock jumped here or where they were written?"""
+    future = visit.listing.from_the_future
+    if not future:
+        return []
+    finding = (
+        f"{counted(len(future), 'file', 'is')} from the future by this clock: {named(future)}."
+    )
+    remedy = (
+        "Check the computer's date. Every change is found all the same, but dates of notes and "
+        "their order by age are wrong until these files are saved again."
+    )
+    return [warning("clock", finding, remedy)]
+
+
 def check_note_problems(visit: Visit) -> list[Finding]:
     """What is wrong inside notes that are read all the same, and which links lead nowhere?"""
     counts: Counter[str] = Counter()

@@ -184,7 +184,12 @@ def check_watching(visit: Visit) -> list[Finding]:
     kind = file_system(vault, _read("/proc/mounts"))
     if kind.startswith(NETWORK_FILE_SYSTEMS):
         finding = f"The vault lies on {kind}, where changes made elsewhere are not reported."
-        return [info("watching", f"{finding} It is looked through every {seconds} s.")]
+        remedy = (
+            "Nothing is to be done; a smaller poll_seconds finds changes sooner, a vault on this "
+            "computer at once."
+        )
+        said = f"{finding} It is looked through every {seconds} s."
+        return [info("watching", said, remedy)]
     limit = int(_read("/proc/sys/fs/inotify/max_user_watches").strip() or 0)
     needed = visit.listing.folders
     if limit and needed > limit * 0.8:  # other programs share the limit

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -15,6 +16,7 @@ from sidelight.types import Finding, IndexState, NoteState, Problem, Progress
 from sidelight.vault.exclusions import Exclusions
 from sidelight.vault.files import is_note, scan
 
+_CLOCKS_DIFFER_NS = 86_400 * 10**9  # a day: time zones of careless programs are less
 SHOWN = 5  # names given in one finding; the rest are counted
 
 
@@ -41,6 +43,7 @@ class Listing:
     excluded: tuple[str, ...]
     too_large: tuple[str, ...]
     placeholders: tuple[str, ...]  # in the cloud only
+    from_the_future: tuple[str, ...]  # by the computer's clock
     problems: tuple[tuple[str, Problem], ...]
     folders: int
 
@@ -79,6 +82,8 @@ class Visit:
         problems: list[tuple[str, Problem]] = []
         folders = {""}
         files: list[str] = []
+        future: list[str] = []
+        soon = time.time_ns() + _CLOCKS_DIFFER_NS
 
         def report(path: str, problem: Problem) -> None:
             problems.append((path, problem))
@@ -86,6 +91,8 @@ class Visit:
         for entry in scan(self.places.vault, self.exclusions, self.settings, report):
             folders.add(entry.path.rpartition("/")[0])
             files.append(entry.path)
+            if entry.mtime_ns > soon:
+                future.append(entry.path)
             if not is_note(entry.path):
                 continue
             if self.exclusions.excluded(entry.path):
@@ -102,6 +109,7 @@ class Visit:
             excluded=tuple(groups["excluded"]),
             too_large=tuple(groups["large"]),
             placeholders=tuple(groups["cloud"]),
+            from_the_future=tuple(future),
             problems=tuple(problems),
             folders=len(folders),
         )
