@@ -32,6 +32,12 @@ NOTES = {
     "shares.md": "# shares\n\n## 一\n\n苹果财报，供应商蓝湾领涨。\n\n## 二\n\n苹果财报，供应商蓝湾跟跌。\n",
     "红玉.md": "# 红玉\n\n接穗要斜切。\n",
     "蓝湾.md": "# 蓝湾\n\n鞋套在左手柜子。\n",
+    "planet.md": "# planet\n\n## a\n\nTonight we saw Mercury from Kestrel, guided by Adisa.\n\n"
+    "## b\n\nOnce more Mercury over Kestrel, and notes by Adisa.\n",
+    "metal.md": "# metal\n\n## a\n\nThe lab spilled Mercury near Brandt, cleaned up by Olsen.\n\n"
+    "## b\n\nThere was more Mercury at Brandt, as told by Olsen.\n",
+    "Adisa.md": "# Adisa\n\nDrinks black tea.\n",
+    "Olsen.md": "# Olsen\n\nRides a red bicycle.\n",
 } | {f"filler/{n:02}.md": f"# filler {n}\n\n窗外第{n}阵风吹过。\n" for n in range(40)}
 NONE = UserWords(())
 SMALL: dict[str, Any] = {"graph": True, "graph_least_passages": 20, "gate_strictness": "off"}
@@ -95,15 +101,51 @@ def test_the_chain_is_in_the_json_and_in_the_trace(engine: Engine) -> None:
     assert found["timing_ms"]["recall"]["graph"] >= 0
 
 
-def test_one_word_with_two_meanings_is_told_apart_by_its_neighbours(engine: Engine) -> None:
-    def first_of(text: str) -> str:
-        found = ask(engine, text).results
-        return min(
-            (r for r in found if r.path in ("红玉.md", "蓝湾.md")), key=lambda r: r.rank
-        ).path
+@pytest.mark.parametrize(
+    ("query", "meant", "other"),
+    [
+        ("苹果 果园", "红玉.md", "蓝湾.md"),
+        ("苹果 财报", "蓝湾.md", "红玉.md"),
+        ("Mercury Kestrel", "Adisa.md", "Olsen.md"),
+        ("Mercury Brandt", "Olsen.md", "Adisa.md"),
+    ],
+)
+def test_one_word_with_two_meanings_is_told_apart_by_its_neighbours(
+    engine: Engine, query: str, meant: str, other: str
+) -> None:
+    found = ask(engine, query)
+    right, wrong = result_of(found, meant), result_of(found, other)
+    assert right is not None
+    assert wrong is None or right.rank < wrong.rank
 
-    assert first_of("苹果 果园") == "红玉.md"
-    assert first_of("苹果 财报") == "蓝湾.md"
+
+@pytest.mark.parametrize(
+    ("query", "official", "forum"),
+    [
+        (
+            "how to reset the Lumen lamp",
+            "# Lumen manual\n\nTo reset the Lumen lamp hold its key.\n",
+            "# My lamp\n\nHow to reset the Lumen lamp? Hold its key. Works for me!\n",
+        ),
+        (
+            "台灯怎么恢复出厂设置",
+            "# 说明书\n\n台灯恢复出厂设置：长按按键。\n",
+            "# 转帖\n\n台灯怎么恢复出厂设置？长按按键，亲测有效！\n",
+        ),
+    ],
+)
+def test_a_forum_note_that_imitates_an_official_one_stands_below_it(
+    tmp_path: Path, query: str, official: str, forum: str
+) -> None:
+    vault = tmp_path / "vault"
+    rules = ("Manuals/ = official-docs", "转帖/ = 论坛")
+    write(vault, {"Manuals/a.md": official, "转帖/b.md": forum})
+    engine = opened(vault, tmp_path / "data", credibility=rules)
+    without = [r.path for r in ask(engine, query).results]
+    believed = [r.path for r in ask(engine, query, rerank=True).results]
+    engine.close()
+    assert without == ["转帖/b.md", "Manuals/a.md"]
+    assert believed == ["Manuals/a.md", "转帖/b.md"]
 
 
 def test_passages_that_hold_the_word_itself_stay_first(engine: Engine) -> None:
