@@ -8,19 +8,19 @@ const NOTES = {
 
 ## 一
 
-知识图谱的边用 PMI 衡量。
+[[知识图谱]]的边用 PMI 衡量。
 
 ## 二
 
-又读知识图谱，还是 PMI。
+又读[[知识图谱]]，还是 PMI。
 
 ## 三
 
-PMI 的分子来自共现统计。
+PMI 的分子来自[[共现统计]]。
 
 ## 四
 
-换个语料，PMI 仍靠共现统计。
+换个语料，PMI 仍靠[[共现统计]]。
 `,
   "读书/共现统计.md": "# 共现统计\n\n窗口取五个词，低频的先去掉。\n",
   "Boat/Log.md": `# Log
@@ -45,7 +45,7 @@ before(async () => {
   browser = await launchBrowser();
   pages = await servePages();
   world = await makeWorld(NOTES);
-  daemon = await startDaemon(world, pages.origin, { lexicalOnly: true });
+  daemon = await startDaemon(world, pages.origin);
   await daemon.settled();
   await daemon.call("settings/set", {
     values: { graph: false, graph_least_passages: 20, gate_strictness: "off" },

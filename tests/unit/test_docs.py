@@ -31,6 +31,7 @@ PAIRS = [
     ("README.md", "docs/README.zh.md"),
     ("docs/search.md", "docs/search.zh.md"),
     ("docs/sidebar.md", "docs/sidebar.zh.md"),
+    ("docs/graph.md", "docs/graph.zh.md"),
 ]
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 COMMANDS = ("sidelight ", "python3 ", "npm ", "pipx ", "uv ", "docs/", "scripts/", "obsidian-")
