@@ -183,7 +183,11 @@ def open_vault(vault: str | os.PathLike[str]) -> Path:
     """
     path = Path(os.path.expanduser(vault))
     if not path.exists():
-        raise VaultError(f"There is no folder at {path}.", "Check the path of the vault.")
+        raise VaultError(
+            f"There is no folder at {path}.",
+            "Check the path of the vault, and connect its drive if it lies on one; "
+            "its index, if there is one, is kept and waits.",
+        )
     if not path.is_dir():
         raise VaultError(f"{path} is a file, not a vault.", "Name the vault's folder.")
     try:
@@ -192,14 +196,19 @@ def open_vault(vault: str | os.PathLike[str]) -> Path:
         raise VaultError(
             f"The folder {path} cannot be read ({error.strerror}).", "Check its permissions."
         ) from error
-    return Path(os.path.realpath(path))
+    return real_path(vault)
+
+
+def real_path(vault: str | os.PathLike[str]) -> Path:
+    """The real path of a vault folder, also of one that is not there."""
+    return Path(os.path.realpath(os.path.expanduser(vault)))
 
 
 def places_for(vault: Path, data_dir: str | os.PathLike[str] | None = None) -> Places:
     """The paths of one vault; creates nothing.
 
     Args:
-        vault: as returned by `open_vault`.
+        vault: as returned by `open_vault` or `real_path`.
         data_dir: where the index goes instead of the user's data folder (`--data-dir`).
     """
     key = vault_key(vault)
@@ -236,9 +245,14 @@ def vault_key(vault: Path) -> str:
     """16 hex digits naming a vault: a hash of its real path, NFC, case-folded where the
     file system is."""
     name = unicodedata.normalize("NFC", os.path.realpath(vault))
-    if _ignores_case(Path(vault)):
+    if _ignores_case(_nearest(Path(vault))):
         name = name.casefold()
     return hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+
+
+def _nearest(folder: Path) -> Path:
+    """The folder, or the one above it that is there: a drive that is away tells nothing itself."""
+    return next((place for place in (folder, *folder.parents) if place.exists()), folder)
 
 
 @cache

@@ -35,10 +35,11 @@ from sidelight.query.mentions import mentions
 from sidelight.query.metadata import MetadataIndex
 from sidelight.query.whole import WholeVault, whole_vault
 from sidelight.store.catalog import Catalog
-from sidelight.store.folder import lock_for_writing, throw_away
+from sidelight.store.folder import throw_away
 from sidelight.store.renames import Renames
 from sidelight.store.tables import Tables
 from sidelight.store.upkeep import give_back_memory
+from sidelight.store.writer import WriterLock
 from sidelight.types import (
     Citation,
     IndexState,
@@ -78,7 +79,7 @@ class Engine:
         self.vault = places.vault
         self.settings = settings
         self._read_only = read_only
-        self._lock = lock_for_writing(places.data) if not read_only else None
+        self._lock = WriterLock(places.data, places.vault) if not read_only else None
         self._terms = Terms(settings.user_words)
         self._catalog = Catalog()
         try:
@@ -152,7 +153,7 @@ class Engine:
         _refuse_inside(places)
         chosen = settings or read_settings(places)
         if rebuild and not read_only:
-            with lock_for_writing(places.data):
+            with WriterLock(places.data, places.vault):
                 throw_away(places.data)
         engine = cls(places, chosen, read_only=read_only)
         try:

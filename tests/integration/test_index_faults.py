@@ -20,7 +20,7 @@ from sidelight.config import Settings
 from sidelight.engine import Engine
 from sidelight.errors import IndexUnavailableError, NotFoundError, VaultError
 from sidelight.store import folder as store_folder
-from sidelight.store import postings, statements
+from sidelight.store import postings, statements, writer
 from sidelight.store.tables import Tables
 from sidelight.store.vector_tables import table_name
 from sidelight.types import Mode, SearchRequest
@@ -387,7 +387,7 @@ def test_a_data_folder_that_cannot_be_written_is_one_clear_error(
     def refuse(*_: object, **__: object) -> None:
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr(store_folder.filelock.FileLock, "acquire", refuse)
+    monkeypatch.setattr(writer.filelock.FileLock, "acquire", refuse)
     with pytest.raises(IndexUnavailableError, match="Permission denied") as refused:
         kept.open()
     assert "--data-dir" in refused.value.remedy

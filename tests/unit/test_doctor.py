@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import platform
 import sys
 import time
 from collections.abc import Sequence
@@ -12,12 +13,17 @@ from importlib import metadata
 from pathlib import Path
 from threading import Thread
 
+import psutil
 import pytest
+from tiny_models import write_model
 
 from sidelight.config import PROTOCOL, places_for
 from sidelight.doctor import as_json, diagnose, render, worst
 from sidelight.doctor.surroundings import file_system, synced_by
-from sidelight.errors import IndexUnavailableError, VaultError
+from sidelight.errors import IndexUnavailableError
+from sidelight.indexing import facts
+from sidelight.language.terms import Terms
+from sidelight.models.embedder import Embedder
 from sidelight.types import Finding, IndexState, NoteState, Problem, Progress
 
 pytestmark = pytest.mark.usefixtures("isolated_home")
@@ -73,11 +79,104 @@ def test_a_sound_vault_has_no_warnings_but_the_missing_model(vault: Path) -> Non
     check_says(only(findings, "calibration"), "info", "sidelight calibrate")
 
 
-def test_a_vault_that_is_missing_or_a_file_is_an_error_of_its_own(vault: Path) -> None:
-    with pytest.raises(VaultError):
-        diagnose(vault / "missing")
-    with pytest.raises(VaultError):
-        diagnose(vault / "a.md")
+@pytest.mark.parametrize("name", ["missing", "不在", "a.md"])
+def test_a_vault_that_is_missing_or_a_file_is_an_error_beside_the_other_checks(
+    vault: Path, name: str
+) -> None:
+    findings = diagnose(vault / name)
+    what = "is a file" if name == "a.md" else "no folder"
+    check_says(only(findings, "vault"), "error", what, name, "notes is not checked")
+    assert {f.check for f in findings} >= {"settings", "index", "data-folder", "daemon", "log"}
+    check_says(only(findings, "index"), "info", "no index of it")
+    assert worst(findings) == "error"
+
+
+def test_a_vault_that_is_away_keeps_its_index_and_its_place(vault: Path) -> None:
+    data = places_for(vault).data
+    (data / "index.lance").mkdir(parents=True)
+    away = vault.with_name("vault 移走了")
+    vault.rename(away)
+    findings = diagnose(vault)
+    check_says(only(findings, "vault"), "error", str(vault), "connect its drive")
+    check_says(only(findings, "index"), "info", str(data), "waits for the vault")
+    away.rename(vault)
+    assert only(diagnose(vault), "vault").severity == "ok"
+
+
+def made_with(vault: Path, **values: str) -> None:
+    data = places_for(vault).data
+    (data / "index.lance").mkdir(parents=True, exist_ok=True)
+    current = facts.current_facts(Terms(("生椰拿铁", "kiln wash")))
+    places = places_for(vault)
+    places.settings.parent.mkdir(parents=True, exist_ok=True)
+    places.settings.write_text('{"user_words": ["生椰拿铁", "kiln wash"]}', encoding="utf-8")
+    (data / "facts.json").write_text(json.dumps({**current, **values}), encoding="utf-8")
+
+
+def test_what_the_index_was_made_with_is_told(vault: Path) -> None:
+    assert not [f for f in diagnose(vault) if f.check == "made-with"], "there is no index"
+    made_with(vault, vectors="e5-1")
+    terms = facts.current_facts(Terms(("生椰拿铁", "kiln wash")))["terms"]
+    check_says(only(diagnose(vault), "made-with"), "ok", "schema 1", terms, "model e5-1")
+
+
+@pytest.mark.parametrize(
+    ("fact", "name", "rebuilt"),
+    [
+        ("schema", "schema old", "tables are begun anew"),
+        ("drafts", "chunker old", "cut otherwise are embedded"),
+        ("terms", "tokenizer with your own words old", "every note is read again"),
+    ],
+)
+def test_what_differs_from_what_it_was_made_with_is_named(
+    vault: Path, fact: str, name: str, rebuilt: str
+) -> None:
+    made_with(vault, **{fact: "old"})
+    found = only(diagnose(vault), "made-with")
+    now = facts.current_facts(Terms(("生椰拿铁", "kiln wash")))[fact]
+    check_says(found, "info", f"{name} instead of {now}", rebuilt, "sidelight index")
+    assert found.finding.count("instead of") == 1
+
+
+def test_another_model_is_named(vault: Path, tmp_path: Path) -> None:
+    model = Embedder.load(write_model(tmp_path / "模型", pooling="mean"))
+    made_with(vault, vectors="e5-1")
+    found = only(diagnose(vault, embedder=model), "made-with")
+    check_says(found, "info", f"model e5-1 instead of {model.vectors_id}", "embedded again")
+    made_with(vault, vectors=model.vectors_id)
+    check_says(only(diagnose(vault, embedder=model), "made-with"), "ok", model.vectors_id)
+
+
+def write_writer(of: Path, **values: object) -> None:
+    data = places_for(of).data
+    data.mkdir(parents=True, exist_ok=True)
+    parent = psutil.Process(os.getppid())
+    content = {
+        "pid": parent.pid,
+        "started_at": parent.create_time(),
+        "computer": platform.node(),
+        "vault": str(of),
+        **values,
+    }
+    (data / "writer.json").write_text(json.dumps(content), encoding="utf-8")
+
+
+def test_who_writes_the_index_is_told(vault: Path) -> None:
+    write_writer(vault)
+    pid = str(os.getppid())
+    check_says(only(diagnose(vault), "writer"), "warning", pid, "XDG_RUNTIME_DIR")
+    write_discovery(vault)
+    check_says(only(diagnose(vault), "writer"), "ok", pid)
+    write_writer(vault, vault="/elsewhere/另一个库")
+    check_says(only(diagnose(vault), "writer"), "error", "另一个库", pid, "--data-dir")
+    write_writer(vault, computer="laptop-二")
+    check_says(only(diagnose(vault), "writer"), "warning", "laptop-二", "--data-dir")
+
+
+@pytest.mark.parametrize("values", [{"pid": 2**22 + 1}, {"started_at": 5.0}, {"pid": "x"}])
+def test_a_writer_that_ended_is_not_told(vault: Path, values: dict[str, object]) -> None:
+    write_writer(vault, **values)
+    assert not [f for f in diagnose(vault) if f.check == "writer"]
 
 
 def test_the_size_of_the_vault_is_told_for_models_that_read_all_of_it(vault: Path) -> None:

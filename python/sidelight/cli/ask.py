@@ -16,10 +16,11 @@ from sidelight.config import (
     load_settings,
     open_vault,
     places_for,
+    real_path,
     save_settings,
     settings_from,
 )
-from sidelight.errors import SidelightError, UsageError
+from sidelight.errors import SidelightError, UsageError, VaultError
 from sidelight.source_settings import ASKING, as_given, missing
 from sidelight.types import Finding, Mode, PackRequest, SearchRequest
 
@@ -215,7 +216,7 @@ def warn_of_unknown_notes(engine: Engine, topics: Sequence[Topic]) -> None:
 
 def findings(vault: Path, data_dir: Path | None) -> Sequence[Finding]:
     """The checks of `doctor`: of the running daemon if there is one, else from here."""
-    places = places_for(open_vault(vault), data_dir)
+    places = places_for(real_path(vault), data_dir)
     daemon = client.connect(places)
     if daemon is not None:
         answer = daemon.call("doctor/run", timeout=120)
@@ -229,7 +230,7 @@ def _source_findings(vault: Path, data_dir: Path | None) -> Sequence[Finding]:
 
     try:
         checked = sources(vault, data_dir, check=True)
-    except UsageError:  # settings that are not right are a finding of their own
+    except (UsageError, VaultError):  # a finding of its own: settings that are not right, no vault
         return ()
     lists = ({**one, "dead_cards": tuple(one["dead_cards"])} for one in checked)
     return told([SourceReport(**one) for one in lists])
@@ -241,7 +242,9 @@ def _own_findings(vault: Path, data_dir: Path | None) -> Sequence[Finding]:
 
     try:
         opened = Engine.open(vault, data_dir=data_dir, read_only=True)
-    except SidelightError as error:  # a finding, too: doctor names it
+    except VaultError:  # a finding, too: doctor names it, as it does the next
+        return diagnose(vault, data_dir=data_dir)
+    except SidelightError as error:
         return diagnose(vault, data_dir=data_dir, index_error=error)
     try:
         return diagnose(vault, data_dir=data_dir, index=opened, embedder=opened.embedder)

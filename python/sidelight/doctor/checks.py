@@ -11,10 +11,10 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from sidelight.config import Settings, load_settings, open_vault, places_for
-from sidelight.doctor import contents, surroundings
+from sidelight.config import Settings, load_settings, open_vault, places_for, real_path
+from sidelight.doctor import contents, keeping, surroundings
 from sidelight.doctor.visit import OpenIndex, Visit, counted
-from sidelight.errors import SidelightError, UsageError
+from sidelight.errors import SidelightError, UsageError, VaultError
 from sidelight.models.embedder import Embedder
 from sidelight.types import Finding
 
@@ -30,8 +30,10 @@ CHECKS: tuple[Callable[[Visit], list[Finding]], ...] = (
     contents.check_clock,
     contents.check_note_problems,
     contents.check_sync_conflicts,
-    contents.check_index,
-    contents.check_failed_notes,
+    keeping.check_index,
+    keeping.check_made_with,
+    keeping.check_failed_notes,
+    keeping.check_writer,
     surroundings.check_model,
     surroundings.check_reranker,
     surroundings.check_calibration,
@@ -41,6 +43,17 @@ CHECKS: tuple[Callable[[Visit], list[Finding]], ...] = (
     surroundings.check_daemon,
     surroundings.check_origins,
     surroundings.check_log,
+)
+
+# What cannot be told while the vault is away.
+IN_THE_VAULT = (
+    contents.check_size,
+    contents.check_exclusions,
+    contents.check_unread_files,
+    contents.check_clock,
+    contents.check_note_problems,
+    contents.check_sync_conflicts,
+    surroundings.check_watching,
 )
 
 
@@ -55,6 +68,8 @@ def diagnose(
 ) -> list[Finding]:
     """Runs every check, in order; takes seconds, as it reads every note and loads the model.
 
+    A vault that is away is a finding, and what needs its notes is then left out.
+
     Args:
         vault: the vault's folder.
         data_dir: where the index lies, if not in the user's data folder.
@@ -62,20 +77,24 @@ def diagnose(
         index_error: why the index could not be opened, if it could not.
         allowed_origins: what this daemon was started with (`--allow-origin`).
         embedder: the model, where it is loaded already; else it is loaded for the checks.
-
-    Raises:
-        VaultError: the vault is missing, a file, or cannot be listed.
     """
-    places = places_for(open_vault(vault), data_dir)
+    vault_error: SidelightError | None = None
+    try:
+        open_vault(vault)
+    except VaultError as error:
+        vault_error = error
+    places = places_for(real_path(vault), data_dir)
     settings_error: SidelightError | None = None
     try:
         settings = load_settings(places)
     except UsageError as error:
         settings, settings_error = Settings(), error
     visit = Visit(
-        places, settings, index, index_error, settings_error, tuple(allowed_origins), embedder
-    )
-    return [finding for check in CHECKS for finding in check(visit)]
+        places, settings, index, index_error, settings_error, tuple(allowed_origins),
+        vault_error, embedder,
+    )  # fmt: skip
+    checks = [check for check in CHECKS if vault_error is None or check not in IN_THE_VAULT]
+    return [finding for check in checks for finding in check(visit)]
 
 
 def as_json(findings: Sequence[Finding]) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Is all of the vault read and indexed? Checks of notes, exclusions and the index."""
+"""Is all of the vault read? Checks of notes, exclusions and settings."""
 
 from __future__ import annotations
 
@@ -18,6 +18,9 @@ from sidelight.vault.markdown import parse_note
 
 def check_vault(visit: Visit) -> list[Finding]:
     """Can the vault be listed, and are there notes in it?"""
+    if visit.vault_error is not None:
+        said = f"{visit.vault_error.message} What needs its notes is not checked."
+        return [error("vault", said, visit.vault_error.remedy)]
     listing, vault = visit.listing, visit.places.vault
     by_code: dict[str, list[str]] = {}
     for path, problem in listing.problems:
@@ -168,40 +171,3 @@ def check_sync_conflicts(visit: Visit) -> list[Finding]:
         f"{counted(len(copies), 'note', 'looks')} like a sync conflict's copy: {named(copies)}."
     )
     return [info("sync-conflicts", finding, "Merge them into their originals in Obsidian.")]
-
-
-def check_index(visit: Visit) -> list[Finding]:
-    """Is there an index that this version reads, and is it up to date?"""
-    if visit.index_error is not None:
-        return [error("index", visit.index_error.message, visit.index_error.remedy)]
-    if visit.index is None:
-        remedy = "Run `sidelight index VAULT`, or start `sidelight serve VAULT`."
-        return [warning("index", "The vault is not indexed yet.", remedy)]
-    state, progress = visit.index.status()
-    finding = (
-        f"{counted(state.notes, 'note')} and {counted(state.chunks, 'passage')} are indexed, "
-        f"{state.embedded_chunks:,} of them by meaning too."
-    )
-    if visit.index.problem and progress.phase == "waiting":
-        said = f"{finding} Nothing can be added now: {visit.index.problem}"
-        return [error("index", said, "It goes on by itself as soon as that is mended.")]
-    if not state.pending:
-        return [ok("index", finding)]
-    remedy = "`sidelight serve` takes them in by itself, `sidelight index` once."
-    return [info("index", f"{finding} {state.pending} wait ({progress.phase}).", remedy)]
-
-
-def check_failed_notes(visit: Visit) -> list[Finding]:
-    """Which notes could not be indexed, and why?"""
-    if visit.index is None:
-        return []
-    failed = [note for note in visit.index.failed_notes() if note.error]
-    if not failed:
-        return [ok("failed-notes", "Every note could be indexed.")]
-    reasons = [f"{note.path} ({note.error})" for note in failed]
-    finding = f"{counted(len(failed), 'note', 'is')} not indexed: {named(reasons)}."
-    return [
-        warning(
-            "failed-notes", finding, "They are tried again when they change and at every start."
-        )
-    ]

@@ -10,11 +10,10 @@ import sys
 from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
-from typing import Any
 
 import psutil
 
-from sidelight.config import APP, PROTOCOL, Places
+from sidelight.config import APP, PROTOCOL
 from sidelight.doctor.visit import Visit, counted, error, info, ok, warning
 from sidelight.errors import ModelError
 from sidelight.models.embedder import Embedder
@@ -233,7 +232,7 @@ def _read(file: str) -> str:
 
 def check_daemon(visit: Visit) -> list[Finding]:
     """Does a daemon answer for this vault, and is it this version?"""
-    said = _discovery(visit.places)
+    said = visit.discovery
     if said is None:
         remedy = "Start it with `sidelight serve VAULT`; the sidebar needs it."
         return [info("daemon", "No daemon runs for this vault.", remedy)]
@@ -253,14 +252,6 @@ def check_daemon(visit: Visit) -> list[Finding]:
         finding = f"The running daemon is version {version}, and {installed} is installed."
         return [warning("daemon", finding, restart)]
     return [ok("daemon", f"It answers on port {port} (process {pid}), version {version}.")]
-
-
-def _discovery(places: Places) -> dict[str, Any] | None:
-    try:
-        content = json.loads(places.discovery.read_text("utf-8"))
-    except (OSError, ValueError):
-        return None
-    return content if isinstance(content, dict) else None
 
 
 def _health(port: int) -> int | None:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Protocol
+from typing import Any, Protocol
 
 from sidelight.config import Places, Settings
 from sidelight.errors import ModelError, SidelightError
@@ -58,6 +59,7 @@ class Visit:
     index_error: SidelightError | None
     settings_error: SidelightError | None
     allowed_origins: Sequence[str]
+    vault_error: SidelightError | None = None  # why the vault cannot be looked into
     loaded: Embedder | None = None  # the model, where the caller has it loaded already
 
     @cached_property
@@ -69,6 +71,21 @@ class Visit:
             return load_embedder(self.settings.embedding_model)
         except ModelError as error:
             return error
+
+    @cached_property
+    def discovery(self) -> dict[str, Any] | None:
+        """What a daemon of this vault left of its address; None if none did."""
+        try:
+            content = json.loads(self.places.discovery.read_text("utf-8"))
+        except (OSError, ValueError):
+            return None
+        return content if isinstance(content, dict) else None
+
+    @property
+    def daemon_pid(self) -> int | None:
+        """The process of that daemon, which may have ended."""
+        pid = self.discovery.get("pid") if self.discovery is not None else None
+        return pid if isinstance(pid, int) else None
 
     @cached_property
     def exclusions(self) -> Exclusions:

@@ -38,9 +38,15 @@ def difference(stored: Mapping[str, str], current: Mapping[str, str], *, graph: 
 
     Without the graph nobody asks what notes speak of, and an old form of that may stay.
     """
-    asked = {name: said for name, said in _CHANGED.items() if graph or name != "entities"}
-    reasons = [said for name, said in asked.items() if stored.get(name) != current[name]]
-    return " and ".join(reasons)
+    return " and ".join(_CHANGED[name] for name in differing(stored, current, graph=graph))
+
+
+def differing(
+    stored: Mapping[str, str], current: Mapping[str, str], *, graph: bool = True
+) -> list[str]:
+    """The names of the facts that ask for every note to be read again, as `difference`."""
+    asked = [name for name in _CHANGED if graph or name != "entities"]
+    return [name for name in asked if stored.get(name) != current[name]]
 
 
 def is_other_schema(stored: Mapping[str, str], current: Mapping[str, str]) -> bool:

@@ -15,7 +15,6 @@ import time
 from pathlib import Path
 from typing import Any
 
-import filelock
 import pyarrow as pa
 
 from sidelight.config import write_private
@@ -51,7 +50,7 @@ class Folder:
         self.remade: list[str] = []
         self._writes = writes
         self._tables = path / _TABLES
-        if not writes and not self._tables.exists():
+        if not writes and not holds_index(path):
             raise IndexUnavailableError(
                 "This vault has no index yet.", "Run `sidelight index VAULT` first."
             )
@@ -107,11 +106,7 @@ class Folder:
 
     def facts(self) -> dict[str, str]:
         """What the index was made with (schema, tokenizer, chunker, model); {} if unknown."""
-        try:
-            facts = json.loads((self.path / _FACTS).read_text("utf-8"))
-        except (OSError, ValueError):
-            return {}
-        return facts if isinstance(facts, dict) else {}
+        return facts_of(self.path)
 
     def write_facts(self, facts: dict[str, str]) -> None:
         """Replaces the facts in one step.
@@ -125,6 +120,20 @@ class Folder:
     def size_bytes(self) -> int:
         """Size of the data folder on disk."""
         return sum(f.stat().st_size for f in self.path.rglob("*") if f.is_file())
+
+
+def facts_of(path: Path) -> dict[str, str]:
+    """The facts of the index in a data folder, as `Folder.facts`."""
+    try:
+        facts = json.loads((path / _FACTS).read_text("utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return facts if isinstance(facts, dict) else {}
+
+
+def holds_index(path: Path) -> bool:
+    """Whether a data folder has tables, readable or not."""
+    return (path / _TABLES).is_dir()
 
 
 def sweep(path: Path) -> None:
@@ -142,27 +151,3 @@ def throw_away(path: Path) -> None:
     sweep(path)
     shutil.rmtree(path / _TABLES, ignore_errors=True)
     (path / _FACTS).unlink(missing_ok=True)
-
-
-def lock_for_writing(path: Path) -> filelock.FileLock:
-    """The lock of the one process that may write; released by closing or by the process's end.
-
-    Raises:
-        IndexUnavailableError: another process has it (`INDEX_BUSY`), or the folder cannot be used.
-    """
-    try:
-        path.mkdir(parents=True, exist_ok=True, mode=0o700)
-        lock = filelock.FileLock(path / "writer.lock")
-        lock.acquire(timeout=0)
-    except filelock.Timeout as error:
-        raise IndexUnavailableError(
-            "Another process is already writing this vault's index.",
-            "A daemon may be running: use it, or stop it first.",
-            code="INDEX_BUSY",
-        ) from error
-    except OSError as error:
-        raise IndexUnavailableError(
-            f"The data folder {path} cannot be used ({error.strerror}).",
-            "Check its permissions and free space, or choose another with --data-dir.",
-        ) from error
-    return lock
