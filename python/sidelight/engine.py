@@ -176,7 +176,7 @@ class Engine:
         """Watches the vault and keeps the index up to date in the background."""
         worker = self._worker = Worker(self._indexer, self._tell, self._watch_again)
         self._watcher = Watcher(
-            self.vault, self.settings, worker.notice, worker.poll, worker.rescan
+            self.vault, self.settings, worker.notice, worker.poll, worker.rescan, worker.watched
         )
         self._anew = self._reason_to_reread()
         if self._rereading():
@@ -583,7 +583,7 @@ class Engine:
         self._emit("progress", self._progress)
 
     def _with_reason(self, progress: Progress) -> Progress:
-        """Adds what it waits for, or why notes are read, or passages embedded, anew."""
+        """Adds what it waits for, why it does not watch, or why notes are read or embedded anew."""
         reason = ""
         if progress.phase in ("scan", "words"):
             reason = self._anew
@@ -591,6 +591,9 @@ class Engine:
             reason = self._models.following
         elif progress.phase == "waiting":
             reason = self.problem
+        elif progress.phase == "idle" and self.problem:
+            seconds = self.settings.poll_seconds
+            reason = f"Changes are looked for every {seconds} s, as none are told: {self.problem}"
         return dataclasses.replace(progress, reason=reason) if reason else progress
 
     def _emit(self, kind: str, payload: Progress | Sequence[str]) -> None:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import dataclasses
 import errno
 import os
 import random
 import shutil
+import sys
 import threading
 import time
 from collections.abc import Callable
@@ -23,7 +25,7 @@ from sidelight.store import folder as store_folder
 from sidelight.store import postings, statements, writer
 from sidelight.store.tables import Tables
 from sidelight.store.vector_tables import table_name
-from sidelight.types import Mode, SearchRequest
+from sidelight.types import Mode, Progress, SearchRequest
 from sidelight.vault import files as vault_files
 from sidelight.vault import watcher as vault_watcher
 
@@ -228,6 +230,41 @@ def test_103_where_the_system_cannot_watch_it_says_so_and_looks_from_time_to_tim
     kept.put("新.md", "袋狼\n")
     wait_for(lambda: found(engine, "袋狼") == ["新.md"])
     assert "watch limit" in engine.problem, "it still says so"
+    wait_for(lambda: "every 1 s" in engine.status()[1].reason)
+
+
+@pytest.mark.parametrize("name", ["new.md", "新.md"])
+def test_103_watching_goes_on_after_a_failure_that_passes(
+    kept: Kept, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    begun = 0
+    real = vault_watcher.watch
+
+    def fails_once(*places: Any, **options: Any) -> Any:
+        nonlocal begun
+        begun += 1
+        yield from real(*places, **options) if begun > 1 else ()
+        raise OSError("Unable to decode path")
+
+    monkeypatch.setattr(vault_watcher, "watch", fails_once)
+    kept.put("a.md", "marzipan\n")
+    engine = kept.watched(dataclasses.replace(QUICK, poll_seconds=3_600))
+    wait_for(lambda: begun == 2 and not engine.problem)
+    kept.put(name, "袋狼 thylacine\n")
+    wait_for(lambda: found(engine, "袋狼") == [name])
+    wait_for(lambda: engine.status()[1] == Progress("idle", 1, 1))
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="other systems refuse such names")
+def test_103_a_name_that_is_no_unicode_ends_no_watching(kept: Kept) -> None:
+    kept.put("a.md", "marzipan 拿铁\n")
+    engine = kept.watched(dataclasses.replace(QUICK, poll_seconds=3_600))
+    for n in range(2):
+        with open(os.fsencode(kept.vault) + b"/bad\xff.md", "w", encoding="utf-8") as file:
+            file.write(f"nobody can name it {n}\n")
+        kept.put(f"新 {n}.md", f"袋狼 {n}\n")
+        wait_for(lambda n=n: f"新 {n}.md" in found(engine, "袋狼"))
+    wait_for(lambda: not engine.problem)
 
 
 @pytest.mark.skipif(os.name == "nt", reason="links need a privilege on Windows")

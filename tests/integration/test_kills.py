@@ -262,7 +262,7 @@ def vault(tmp_path: Path, isolated_home: Path) -> Path:
 
 
 def quick_settings(model: str) -> Settings:
-    return Settings(embedding_model=model, debounce_ms=10, debounce_ceiling_ms=50)
+    return Settings(embedding_model=model, debounce_ms=10, debounce_ceiling_ms=50, graph=True)
 
 
 def test_killed_a_dozen_times_it_equals_a_fresh_index(vault: Path, tmp_path: Path) -> None:

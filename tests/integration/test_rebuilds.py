@@ -177,6 +177,32 @@ def test_a_rebuild_that_a_full_disk_stopped_is_taken_up_again(
         time.sleep(0.02)
 
 
+def test_a_task_that_fails_loses_neither_the_rebuild_nor_the_tasks_after_it(
+    counted: Counted, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engine = counted.open()
+    engine.start()
+    wait_until_idle(engine)
+    worker, failures = engine._worker, []
+    assert worker is not None
+    monkeypatch.setattr("sidelight.indexing.worker._RETRY_S", 0.05)
+
+    def fail() -> None:
+        failures.append(1)
+        raise OSError(5, "Input/output error")
+
+    done: list[int] = []
+    counted.read.clear()
+    worker.pause()
+    worker.run_soon(fail)
+    worker.run_soon(lambda: done.append(1))
+    worker.rescan(forced=True)
+    worker.resume()
+    wait_until_idle(engine)
+    assert (failures, done) == ([1], [1])
+    assert sorted(counted.read) == sorted(NOTES)
+
+
 def test_a_rebuild_without_a_daemon_is_the_same(
     counted: Counted, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -335,7 +335,7 @@ export interface Progress {
   /** Items a second. */
   rate: number;
   seconds_left: number | null;
-  /** Why it waits or does all of it anew, if so. */
+  /** Why it waits, scans instead of watching, or does all of it anew, if so. */
   reason?: string;
 }
 

@@ -332,7 +332,9 @@ class Progress(TypedDict):
     total: int
     rate: Annotated[float, "Items a second."]
     seconds_left: float | None
-    reason: NotRequired[Annotated[str, "Why it waits or does all of it anew, if so."]]
+    reason: NotRequired[
+        Annotated[str, "Why it waits, scans instead of watching, or does all of it anew, if so."]
+    ]
 
 
 class Problem(TypedDict):

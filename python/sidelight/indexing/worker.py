@@ -106,6 +106,13 @@ class Worker:
             self._problem = reason
             self._wake.notify_all()
 
+    def watched(self) -> None:
+        """The system watches again; what changed meanwhile went unseen."""
+        with self._wake:
+            self._polling = False
+            self._problem = ""
+        self.rescan()
+
     def pause(self) -> None:
         """Holds everything back after the step under way."""
         with self._wake:
@@ -172,8 +179,11 @@ class Worker:
         suspect, self._suspect = self._suspect, False
         if self._indexer.recover(suspect=suspect):
             self.rescan(forced=True)
+        while self._tasks:  # before the rest is taken: one that fails must not lose it
+            with self._wake:
+                task = self._tasks.pop(0)
+            task()
         with self._wake:
-            tasks, self._tasks = self._tasks, []
             paused = self._paused
             rescan, forced = self._rescan and not paused, self._forced
             paths = set() if paused else self._paths | self._indexer.out_of_reach.due()
@@ -184,8 +194,6 @@ class Worker:
                 if self._busy and self._busy_since is None:  # else a step failed: it waits on
                     self._busy_since = self._noticed or time.monotonic()
                 self._noticed = None
-        for task in tasks:
-            task()
         if paused:
             self._sleep(None)
         elif not self._work(paths, rescan, forced):

@@ -19,6 +19,10 @@ from sidelight.config import Settings
 log = logging.getLogger(__name__)
 
 _POLLED_FILE_SYSTEMS = 1_000  # ms between two looks of the fallback inside watchfiles
+# A name that the system cannot tell ends watching for that one event, and a file server may come
+# back: doubled at each failure, as beginning to watch a large vault costs a walk through it.
+_AGAIN_FIRST_S = 1.0
+_AGAIN_CEILING_S = 600.0
 _LOOK_AT_FOLDER_S = 2.0  # at the vault's own folder, of which the system tells nothing
 
 
@@ -30,9 +34,10 @@ class Watcher:
         settings: `debounce_ms`, `debounce_ceiling_ms`.
         on_changes: called with vault paths that came, changed or went; may be folders.
         on_lost: called with the reason when the system cannot watch (its limit is reached, a
-            network drive); the caller scans from time to time instead.
+            network drive, a name it cannot tell); the caller scans from time to time instead.
         on_gap: called once the vault's folder went, and once it watches anew; what changed in
             between went unseen.
+        on_found: called once it watches again after `on_lost`. That is tried less and less often.
     """
 
     def __init__(
@@ -42,12 +47,15 @@ class Watcher:
         on_changes: Callable[[set[str]], None],
         on_lost: Callable[[str], None],
         on_gap: Callable[[], None] = lambda: None,
+        on_found: Callable[[], None] = lambda: None,
     ) -> None:
         self._vault = vault
         self._settings = settings
         self._on_changes = on_changes
         self._on_lost = on_lost
         self._on_gap = on_gap
+        self._on_found = on_found
+        self._lost = False
         self._stop = threading.Event()
         self._turn = threading.Event()  # ends one turn of watching
         self._thread = threading.Thread(target=self._run, name="watcher", daemon=True)
@@ -69,12 +77,28 @@ class Watcher:
         self._turn.set()
 
     def _run(self) -> None:
-        while self._watch():
-            self._turn = threading.Event()
-            self._on_gap()
+        wait_s = _AGAIN_FIRST_S
+        while not self._stop.is_set():
+            began = time.monotonic()
+            reason = self._watch()
+            if self._stop.is_set():
+                return
+            if time.monotonic() - began > wait_s:  # it held: whatever ended it was passing
+                wait_s = _AGAIN_FIRST_S
+            if reason:
+                log.warning("watching stopped, next try in %.0f s", wait_s)
+                self._lost = True
+                self._on_lost(reason)
+                self._turn.wait(wait_s)
+                wait_s = min(2 * wait_s, _AGAIN_CEILING_S)
+            self._turn.clear()
+            if self._stop.is_set():  # it was set between the two
+                return
+            if not reason:
+                self._on_gap()
 
-    def _watch(self) -> bool:
-        """One turn; whether another one is to follow."""
+    def _watch(self) -> str:
+        """One turn; why the system does not watch any more, "" where it is to watch anew."""
         folder, looked, gone = self._folder(), time.monotonic(), False
         try:
             for changes in watch(
@@ -88,23 +112,22 @@ class Watcher:
                 raise_interrupt=False,
                 poll_delay_ms=_POLLED_FILE_SYSTEMS,
             ):
+                if self._lost:
+                    self._lost = False
+                    self._on_found()
                 if changes:
                     self._on_changes({self._vault_path(path) for _, path in changes})
                 if time.monotonic() - looked < _LOOK_AT_FOLDER_S:
                     continue
                 now, looked = self._folder(), time.monotonic()
                 if now is not None and (gone or now != folder):
-                    return not self._stop.is_set()
+                    return ""
                 if now is None and not gone:
                     gone = True
                     self._on_gap()
         except (OSError, RuntimeError) as error:
-            log.warning("watching stopped: %s", type(error).__name__)
-            self._on_lost(str(error).splitlines()[0][:200])
-            return False
-        if not self._turn.is_set():
-            self._on_lost("the system stopped reporting changes")
-        return self._turn.is_set() and not self._stop.is_set()
+            return str(error).splitlines()[0][:200] if str(error) else type(error).__name__
+        return "" if self._turn.is_set() else "the system stopped reporting changes"
 
     def _folder(self) -> tuple[int, int] | None:
         """Which folder stands at the vault's path; None if there is none.
