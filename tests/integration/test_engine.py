@@ -429,12 +429,12 @@ def test_two_writers_are_refused_but_readers_are_not(
     with pytest.raises(IndexUnavailableError) as refused:
         Engine.open(vault, data_dir=tmp_path / "data", lexical_only=True)
     assert refused.value.code == "INDEX_BUSY"
-    assert f"Process {os.getpid()} is already writing" in refused.value.message
+    assert f"process {os.getpid()}" in refused.value.remedy
     other = tmp_path / "另一个库"
     other.mkdir()
     with pytest.raises(IndexUnavailableError, match="data folder of its own") as shared:
         Engine.open(other, data_dir=tmp_path / "data", lexical_only=True)
-    assert str(vault) in shared.value.message
+    assert str(vault) in shared.value.remedy
     reader = Engine.open(vault, data_dir=tmp_path / "data", lexical_only=True, read_only=True)
     assert paths(search(reader, "拿铁"))[0] == "日记/小票.md"
     reader.close()

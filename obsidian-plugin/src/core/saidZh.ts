@@ -18,10 +18,6 @@ export const SAID_ZH: Readonly<Record<string, string>> = {
   "This vault has no index yet.": "这个仓库还没有索引。请先运行 sidelight index VAULT。",
   "Another process is already writing this vault's index.":
     "另一个进程正在写入这个仓库的索引。可能已有服务在运行：请使用它，或先停止它。",
-  "Process {} is already writing this vault's index.":
-    "进程 {1} 正在写入这个仓库的索引。可能已有服务在运行：请使用它，或先停止它。",
-  "Process {} keeps the index of {} in this data folder.":
-    "进程 {1} 把仓库 {2} 的索引放在这个数据文件夹里。请用 --data-dir 给每个仓库各自的数据文件夹。",
   "The data folder {} cannot be used ({}).":
     "无法使用数据文件夹 {1}（{2}）。请检查它的权限和磁盘空间，或用 --data-dir 另选一个。",
   // why there is no connection

@@ -102,22 +102,16 @@ def writer_of(data: Path) -> Writer | None:
 
 
 def _busy(writer: Writer | None, vault: Path) -> IndexUnavailableError:
-    if writer is None or not writer.runs:
-        return IndexUnavailableError(
-            "Another process is already writing this vault's index.",
-            "A daemon may be running: use it, or stop it first.",
-            code="INDEX_BUSY",
-        )
-    if writer.vault == str(vault):
-        return IndexUnavailableError(
-            f"Process {writer.pid} is already writing this vault's index.",
-            "If it is a daemon, use it, or stop it first.",
-            code="INDEX_BUSY",
+    remedy = "A daemon may be running: use it, or stop it first."
+    if writer is not None and writer.runs and writer.vault == str(vault):
+        remedy = f"It is process {writer.pid}: if it is a daemon, use it, or stop it first."
+    elif writer is not None and writer.runs:
+        remedy = (
+            f"It is process {writer.pid}, for {writer.vault}: give each vault a data folder of its "
+            "own (--data-dir)."
         )
     return IndexUnavailableError(
-        f"Process {writer.pid} keeps the index of {writer.vault} in this data folder.",
-        "Give each vault a data folder of its own (--data-dir).",
-        code="INDEX_BUSY",
+        "Another process is already writing this vault's index.", remedy, code="INDEX_BUSY"
     )
 
 
