@@ -9,11 +9,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from sidelight.language import occurrences
+from sidelight.language import folding, occurrences
 from sidelight.language.detect import detect
 from sidelight.language.folding import fold, fold_case
 from sidelight.language.matching import find_spellings, holds
 from sidelight.language.occurrences import find_terms
+from sidelight.language.scripts import IDENTIFIER
 from sidelight.language.stemming import stem
 from sidelight.language.terms import BIGRAM_PREFIX, CHAR_PREFIX, Terms
 from sidelight.query.parse import matches, parse_query
@@ -197,6 +198,26 @@ _SPELLED = (
     "getTxHash portal.azure.com a-b aB café naïve-kiln 2024-10-03 flies matching y i"
 )
 _WORDS = st.sampled_from(_SPELLED.split())
+
+
+@QUICK
+@given(st.text("中文，（）：“”⁻−苧薴ａé 「」。、；aB/", max_size=60))
+def test_replacing_one_after_the_other_folds_as_a_translation_does(text: str) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(folding, "_REPLACED_SINGLY", -1)
+        translated = fold(text)
+    assert fold(text) == translated
+
+
+@QUICK
+@given(st.text("aB中_.#+-'/: 1é文,", max_size=40))
+def test_identifiers_stand_where_they_are_found_one_after_the_other(text: str) -> None:
+    at, places = 0, []
+    for identifier in IDENTIFIER.findall(text):
+        at = text.find(identifier, at)
+        places.append((at, at + len(identifier)))
+        at += len(identifier)
+    assert places == [match.span() for match in IDENTIFIER.finditer(text)]
 
 
 @QUICK

@@ -87,6 +87,7 @@ _COMPOSING = (
     (0x302A, 0x302F), (0x3099, 0x309A), (0xFE20, 0xFE2F), (0xFF9E, 0xFF9F), (0x11000, 0x11FFF),
     (0x1D165, 0x1D1AD),
 )  # fmt: skip
+_REPLACED_SINGLY = 16  # distinct characters of a text; above, a translation is as quick
 _ACCENTS = re.compile(r"[\u0300-\u036f\u0591-\u05c7\u064b-\u065f\u0670\u06d6-\u06ed]+")
 _UNACCENTED = str.maketrans(
     {"ø": "o", "đ": "d", "ð": "d", "ł": "l", "ħ": "h", "ı": "i", "ŧ": "t", "æ": "ae", "œ": "oe"}
@@ -117,9 +118,10 @@ def fold(text: str) -> Folded:
     if text.isascii():
         return Folded(text)
     table = _table()
-    irregular = frozenset(text) & _irregular()
+    characters = frozenset(text)
+    irregular = characters & _irregular()
     if not irregular:
-        return Folded(text.translate(table))
+        return Folded(_fold_regular(text, characters))
     return _fold_by_cluster(text, table, _clusters(irregular))
 
 
@@ -152,6 +154,21 @@ def for_segmentation(run: str) -> str:
     if "着" in run or "干" in run:
         return _STAY.sub(lambda match: "著" if match.group() == "着" else "乾", run)
     return run
+
+
+def _fold_regular(text: str, characters: frozenset[str]) -> str:
+    """Fold a text of which each character folds to one character.
+
+    Where few change, as the commas and brackets of Chinese do, replacing one after the other
+    takes a fifth of the time of a translation.
+    """
+    forms = folded_forms()
+    changing = forms.keys() & characters
+    if len(changing) > _REPLACED_SINGLY or any(forms[one] in changing for one in changing):
+        return text.translate(_table())
+    for character in changing:
+        text = text.replace(character, forms[character])
+    return text
 
 
 def _fold_by_cluster(text: str, table: _Translation, clusters: re.Pattern[str]) -> Folded:

@@ -66,11 +66,11 @@ class _Words:
     def look(self, identifiers: Sequence[str]) -> None:
         """Adds to `held` what these hold; each is looked at once."""
         new = set(identifiers) - self._seen
+        self._seen |= new
         for identifier in filter(self._may_hold, new):
             held = tuple(self._look(identifier))
             if held:
                 self.held[identifier] = held
-        self._seen |= new
 
     def _look(self, identifier: str) -> Iterator[Occurrence]:
         terms = identifier_terms(identifier)
@@ -86,8 +86,10 @@ class _Words:
         if not identifier.isascii():
             return True
         lower = identifier.lower()
+        if lower.startswith(self._beginnings):
+            return True
         if is_simple_word(identifier):
-            return lower.startswith(self._beginnings)
+            return False
         if self._inside.search(lower):
             return True
         return not lower.isalnum() and bool(self._inside.search(lower.translate(_JOINED)))
@@ -126,10 +128,12 @@ def _alphabetic(folded: Folded, words: _Words) -> list[Occurrence]:
     identifiers = IDENTIFIER.findall(folded.text)  # fifty a passage, and few hold a term
     words.look(identifiers)
     if not words.held.keys().isdisjoint(identifiers):
-        for match in IDENTIFIER.finditer(folded.text):
-            at = match.start()
-            for start, end, term in words.held.get(match.group(), ()):
+        at = 0
+        for identifier in identifiers:
+            at = folded.text.find(identifier, at)  # between two of them stands none
+            for start, end, term in words.held.get(identifier, ()):
                 found.append(Occurrence(*folded.span(at + start, at + end), term))
+            at += len(identifier)
     if any(word[-1].isdigit() for word in words.terms):
         for word, start, end in canonical_terms(folded.text):
             if word in words.terms:

@@ -29,7 +29,9 @@ _PER_TERM = 200  # places of one term that are looked at in a long text
 _MAX_SHIFT = 24  # code points that a cut may move to spare a word or a character
 _ELLIPSIS = "…"
 # White space, control characters and halves of surrogate pairs: one space on one line.
-_BLANKS = re.compile(r"[\s\x00-\x1f\x7f-\x9f\ud800-\udfff]+")
+_BLANK = r"[\s\x00-\x1f\x7f-\x9f\ud800-\udfff]"
+_BLANKS = re.compile(f"{_BLANK}+")
+_MOVING = re.compile(rf"\A{_BLANK}+|{_BLANK}{{2,}}")  # those that move what stands behind them
 
 
 class _Mark(NamedTuple):
@@ -196,9 +198,7 @@ def _on_one_line(
 ) -> Snippet:
     """The window with white space and control characters as single spaces, marks moved along."""
     window = text[start:end]
-    blanks = [
-        m.span() for m in _BLANKS.finditer(window) if m.start() == 0 or m.end() > m.start() + 1
-    ]
+    blanks = [match.span() for match in _MOVING.finditer(window)]
     opening = _ELLIPSIS if cut[0] else ""
     line = opening + _BLANKS.sub(" ", window).strip(" ")
     highlights = (
