@@ -48,7 +48,9 @@ def check_recall(catalog: Catalog, terms: list[QueryTerm], allowed: set[str] | N
 
     tables = None  # must not be asked
     found = recall_bm25(query(), catalog, tables, allowed, POOL)  # type: ignore[arg-type]
-    every = [c for c in catalog.chunks.values() if c.searchable]
+    chunks = list(catalog.chunks.values())  # also those that are in no postings
+    assert query().coverages(chunks).tolist() == query().scores(chunks)[1].tolist()
+    every = [c for c in chunks if c.searchable]
     every = [c for c in every if allowed is None or c.path in allowed]
     scores = query().scores(every)[0].tolist()
     wanted = [(s, c) for s, c in zip(scores, every, strict=True) if s > 0]

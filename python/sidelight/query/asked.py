@@ -101,10 +101,8 @@ class Asked:
         weights: dict[str, dict[str, float]] = {}
         bm25 = [hit.chunk for hit in hits.get("bm25", ())]
         if self.lexical is not None and bm25:
-            _, coverage = self.lexical.scores(bm25)
-            weights["bm25"] = {
-                c.chunk_id: float(v) ** 2 for c, v in zip(bm25, coverage, strict=True)
-            }
+            coverages = self.lexical.coverages(bm25).tolist()
+            weights["bm25"] = {c.chunk_id: v**2 for c, v in zip(bm25, coverages, strict=True)}
         for channel in ("metadata", "graph"):  # their scores are such numbers already
             weights[channel] = {h.chunk.chunk_id: h.score for h in hits.get(channel, ())}
         return weights

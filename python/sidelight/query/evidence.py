@@ -173,7 +173,7 @@ def measure(
                 titles = vectors.names.similarity(vector, hashes)
     coverages = np.zeros(len(chunks))
     if query is not None and chunks:
-        coverages = query.scores(chunks)[1]
+        coverages = query.coverages(chunks)
     known = np.zeros(len(chunks)) if names is None else names
     wordless = np.array([c.length == 0 for c in chunks], bool)  # a picture: its name is its text
     coverages = np.where(wordless, np.maximum(coverages, known), coverages)

@@ -28,6 +28,7 @@ from sidelight.query.metadata import EQUAL
 
 SHIPPED = "shipped"  # the feature by which a calibrated gate starts from the shipped one
 _TOP = 10
+_CHAINS_ALONE = {"graph"}
 # Where no gate was fitted for a set of channels or a model, the evidence itself is the
 # confidence. What balanced keeps and refuses stands in docs/ranking.md. Words alone need far less
 # to pass: few questions repeat the words of their answer.
@@ -60,9 +61,11 @@ def features(ordered: Sequence[Candidate], query: LexicalQuery | None) -> dict[s
             found: the gate says the same with and without chains.
         query: its terms; None where words were not asked.
     """
-    ordered = [c for c in ordered if c.hits.keys() != {"graph"}]
-    top = sorted(ordered, key=lambda c: (-c.grounded, c.chunk.order))[:_TOP]
-    cosines = sorted((c.cosine for c in ordered if not math.isnan(c.cosine)), reverse=True)
+    ordered = [c for c in ordered if c.hits.keys() != _CHAINS_ALONE]
+    surest = sorted((c.grounded for c in ordered), reverse=True)[:_TOP]
+    top = [c for c in ordered if c.grounded >= surest[-1]]  # and those that tie with the last
+    top.sort(key=lambda c: (-c.grounded, c.chunk.order))
+    cosines = sorted([c.cosine for c in ordered if c.cosine == c.cosine], reverse=True)  # no NaN
     lexical = _leading(ordered, "bm25")
     semantic = _leading(ordered, "vector")
     best = top[0] if top else None
@@ -192,8 +195,8 @@ def _read(calibration: Path) -> Mapping[str, Any]:
 
 def _leading(ordered: Sequence[Candidate], channel: str) -> set[str]:
     """The notes that a channel has among its first."""
-    hits = ((c.chunk.path, c.hits.get(channel)) for c in ordered)
-    return {path for path, hit in hits if hit is not None and hit.rank <= _TOP}
+    hits = [(c.hits.get(channel), c) for c in ordered]
+    return {c.chunk.path for hit, c in hits if hit is not None and hit.rank <= _TOP}
 
 
 def _mean(values: Sequence[float]) -> float:

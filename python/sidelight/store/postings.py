@@ -148,6 +148,25 @@ class Postings:
         chunks = [chunk for row in found.tolist() if (chunk := self._chunks[row]) is not None]
         return chunks, scores[found], masses
 
+    def masses(
+        self, terms: Sequence[tuple[Codes, float]], chunks: Sequence[ChunkRow]
+    ) -> NDArray[np.float64]:
+        """The mass of the terms that each passage holds; NaN for one that is not here.
+
+        Args:
+            terms: as for `best`.
+            chunks: any.
+        """
+        rows = np.array([self._row.get(chunk, -1) for chunk in chunks], np.int32)
+        masses = np.where(rows < 0, np.nan, 0.0)
+        for codes, mass in terms:
+            held = np.zeros(len(rows), bool)
+            for code in codes:
+                for segment in self._all_segments():
+                    held |= _among(rows, segment.holders(code)[0])
+            masses += held * mass
+        return masses
+
     def _norm(self, k1: float, b: float, average: float) -> NDArray[np.float64]:
         """BM25's part of each row that its length decides; kept until something changes."""
         asked = (k1, b, average, len(self._chunks))
@@ -158,9 +177,7 @@ class Postings:
 
     def _holders(self, codes: Codes) -> tuple[NDArray[np.integer], NDArray[Any]]:
         """Rows that hold any of the codes, each once, ascending; how often they hold them."""
-        if self._tail is None:
-            self._tail = self._of_rows(self._sorted, len(self._chunks))
-        parts = [s.holders(code) for code in codes for s in (*self._segments, self._tail)]
+        parts = [s.holders(code) for code in codes for s in self._all_segments()]
         parts = [part for part in parts if len(part[0])] or [_NOTHING]
         if len(parts) == 1:
             return parts[0]
@@ -170,6 +187,12 @@ class Postings:
         held = np.bincount(rows, counts, len(self._chunks)).astype(np.float64)
         several = np.flatnonzero(held)
         return several, held[several]
+
+    def _all_segments(self) -> Sequence[_Segment]:
+        """Sorted ones and the tail, which is made where something came in since."""
+        if self._tail is None:
+            self._tail = self._of_rows(self._sorted, len(self._chunks))
+        return (*self._segments, self._tail)
 
     def _of_rows(self, first: int, end: int) -> _Segment:
         rows = [row for row in range(first, end) if self._chunks[row] is not None]

@@ -322,6 +322,8 @@ _LOOSE = tuple(
         r"(?P<stem>.+?) (?:[2-9]|[1-9]\d)",
     )
 )
+# None of all these matches a name without it; nearly all names are spared a dozen patterns.
+_HINT = re.compile(r"conflict|冲突|衝突| [1-9]\d?\Z", re.IGNORECASE)
 
 
 def sync_conflict_original(path: str, exists: Callable[[str], bool] | None = None) -> str | None:
@@ -335,7 +337,7 @@ def sync_conflict_original(path: str, exists: Callable[[str], bool] | None = Non
     """
     folder, slash, name = path.rpartition("/")
     stem, dot, extension = name.rpartition(".")
-    if not dot:
+    if not dot or _HINT.search(stem) is None:
         return None
     for pattern in _CONFLICTS if exists is None else (*_CONFLICTS, *_LOOSE):
         match = pattern.fullmatch(stem)
