@@ -375,12 +375,13 @@ class Engine:
     def state(self) -> IndexState:
         """What the index covers now."""
         models = self._models
-        return coverage.index_state(
+        state = coverage.index_state(
             self._catalog,
             self._constants(),
             vectors=models.embedder is not None or models.no_vectors == LOADING,
             busy=self._worker is not None and self._worker.busy,
         )
+        return dataclasses.replace(state, pending=state.pending + self._indexer.unseen)
 
     def status(self) -> tuple[IndexState, Progress]:
         """What the index covers, and what is being done."""

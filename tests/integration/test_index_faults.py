@@ -193,6 +193,25 @@ def test_100_changes_while_it_was_off_are_found_before_it_calls_itself_fresh(kep
     assert states[0].pending > 0
 
 
+@pytest.mark.parametrize("name", ["new.md", "新.md"])
+def test_100_who_only_asks_is_told_how_many_notes_changed_since(kept: Kept, name: str) -> None:
+    for path in ("a.md", "b.md", "花.md", "gone.md"):
+        kept.put(path, f"marzipan 拿铁 in {path}\n")
+    kept.synced()
+    assert kept.open(read_only=True).state().pending == 0
+    os.utime(kept.vault / "a.md", (1, 1))
+    assert kept.open(read_only=True).state().pending == 0, "touched, and the same by its hash"
+    (kept.vault / "gone.md").unlink()
+    kept.put("花.md", "marzipan 拿铁 in 草.md\n")
+    kept.put(name, "thylacine 袋狼\n")
+    reader = kept.open(read_only=True)
+    assert reader.state().pending == 3
+    answer = reader.search(SearchRequest("袋狼", mode=Mode.LEXICAL))
+    assert answer.reasons[0].kind == "index_incomplete"
+    assert kept.synced().state().pending == 0
+    assert kept.open(read_only=True).state().pending == 0
+
+
 def test_101_a_note_saved_all_the_time_is_published_within_the_ceiling(kept: Kept) -> None:
     file = kept.put("autosave.md", "marzipan\n")
     settings = Settings(gate_strictness="off", debounce_ms=500, debounce_ceiling_ms=800)

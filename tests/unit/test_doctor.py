@@ -275,7 +275,7 @@ def test_copies_of_a_sync_conflict_are_told(vault: Path) -> None:
 def test_the_state_of_the_index_is_told(vault: Path) -> None:
     check_says(only(diagnose(vault), "index"), "warning", "not indexed yet", "sidelight index")
     waiting = only(diagnose(vault, index=Index(pending=3)), "index")
-    check_says(waiting, "info", "3 wait (words)")
+    check_says(waiting, "info", "3 wait (words)", "sidelight index")
     broken = IndexUnavailableError("The index was made by a newer Sidelight.", "Rebuild it.")
     check_says(only(diagnose(vault, index_error=broken), "index"), "error", "newer", "Rebuild it.")
 
@@ -308,6 +308,16 @@ def test_notes_that_failed_are_named_with_their_reason_and_only_a_few(vault: Pat
 
 def test_an_index_inside_the_vault_is_an_error(vault: Path) -> None:
     check_says(only(diagnose(vault, data_dir=vault / "x"), "data-folder"), "error", "inside")
+
+
+def test_a_data_folder_that_cannot_be_written_is_told(
+    vault: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    data = tmp_path / "索引 data"
+    data.mkdir()
+    monkeypatch.setattr("sidelight.doctor.surroundings.os.access", lambda *_: False)
+    found = only(diagnose(vault, data_dir=data), "data-folder")
+    check_says(found, "error", str(data), "cannot be written", "permissions")
 
 
 @pytest.mark.parametrize(

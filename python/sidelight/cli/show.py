@@ -35,6 +35,9 @@ def result(answer: dict[str, Any], colour: bool = False) -> str:
     lines += [f"({reason['message']})" for reason in answer["reasons"]]
     if answer.get("trace"):
         lines += ["", *_trace(answer["trace"])]
+    pending = answer["index"]["pending"]
+    if pending:
+        lines.append(f"({pending} changes are not indexed yet)")
     lines += ["", f"{len(answer['results'])} passages in {answer['timing_ms']['total']:.0f} ms"]
     return "\n".join(lines).lstrip("\n")
 

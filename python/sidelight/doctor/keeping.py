@@ -44,7 +44,8 @@ def check_index(visit: Visit) -> list[Finding]:
     if not state.pending:
         return [ok("index", finding)]
     remedy = "`sidelight serve` takes them in by itself, `sidelight index` once."
-    return [info("index", f"{finding} {state.pending} wait ({progress.phase}).", remedy)]
+    why = "changed since" if progress.phase == "idle" else progress.phase
+    return [info("index", f"{finding} {state.pending} wait ({why}).", remedy)]
 
 
 def check_failed_notes(visit: Visit) -> list[Finding]:

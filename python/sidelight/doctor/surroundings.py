@@ -121,6 +121,10 @@ def check_places(visit: Visit) -> list[Finding]:
     if _is_inside(places.data, places.vault):
         finding = f"The index lies inside the vault ({places.data}) and would be synced with it."
         found.append(error("data-folder", finding, remedy))
+    if places.data.exists() and not os.access(places.data, os.W_OK):
+        finding = f"The index in {places.data} cannot be written: it answers, and stays as it is."
+        mend = "Check the folder's permissions and whether its disk is read-only."
+        found.append(error("data-folder", finding, mend))
     kind = file_system(places.data, _read("/proc/mounts")) if sys.platform == "linux" else ""
     if kind.startswith(NETWORK_FILE_SYSTEMS) or str(places.data).startswith("\\\\"):
         finding = f"The index lies on a network drive ({places.data}), which may lose writes."

@@ -78,6 +78,7 @@ class Indexer:
         self.on_tables_lost: Callable[[], None] = lambda: None
         self.out_of_reach = OutOfReach()
         self.unlisted: tuple[tuple[str, Problem], ...] = ()  # what the last scan left out
+        self.unseen = 0  # notes that changed since they were indexed, where nothing is indexed
         self._tables = tables
         self._catalog = catalog
         self._terms = terms
@@ -421,10 +422,32 @@ class Indexer:
         return [n for n in self._names if n == path or n.startswith(path + "/")]
 
     def know_names(self) -> None:
-        """Takes in the vault's file names, where nothing is to be indexed."""
-        self._rename_targets(
-            {entry.path for entry in scan(self.vault, self.exclusions, self.settings)}
-        )
+        """Takes in the vault's file names, and how many notes changed, where nothing is indexed.
+
+        What differs by size or time is verified by its hash.
+        """
+        names, seen, changed = set(), set(), 0
+        unlisted: list[tuple[str, Problem]] = []
+        for entry in scan(
+            self.vault, self.exclusions, self.settings, lambda *found: unlisted.append(found)
+        ):
+            names.add(entry.path)
+            if is_note(entry.path) and not self.exclusions.excluded(entry.path):
+                seen.add(entry.path)
+                changed += self._is_news(entry)
+        self._rename_targets(names)
+        self.unseen = changed + len(set(self._catalog.notes) - seen - self._out_of_sight(unlisted))
+
+    def _is_news(self, entry: FileEntry) -> bool:
+        """Whether a note holds what the index does not."""
+        known = self._catalog.notes.get(entry.path)
+        if entry.placeholder:
+            return False
+        if known is None:
+            return True
+        if (known.size, known.mtime_ns) == (entry.size, entry.mtime_ns):
+            return False
+        return known.size != entry.size or known.content_hash != self._hash_of(entry.path)
 
     # ------------------------------------------------------------------ all of it, once
 
