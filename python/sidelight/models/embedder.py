@@ -22,7 +22,8 @@ import numpy as np
 from sidelight.errors import CancelledError, ModelError
 from sidelight.models.manifest import GRAPH, TOKENIZER, read_manifest
 from sidelight.models.means import LanguageMeans, means_for
-from sidelight.models.session import Array, Row, Session
+from sidelight.models.session import Array, Session
+from sidelight.models.tokenizer import Row
 
 TOKENIZED_TEXTS = 64  # at once, on all cores; more would only hold memory
 QUERIES_REMEMBERED = 32  # 1.5 kB each
@@ -158,18 +159,17 @@ class Embedder:
     def count_tokens(self, text: str) -> int:
         """Tokens of a passage with its prefix and special tokens."""
         frame = self._session.frame
-        (encoding,) = self._session.tokenize([self._session.manifest.passage_prefix + text])
-        return len(encoding.ids) + len(frame.before) + len(frame.after)
+        (ids,) = self._session.tokenize([self._session.manifest.passage_prefix + text])
+        return len(ids) + len(frame.before) + len(frame.after)
 
     def count_words_tokens(self, text: str) -> int:
         """Tokens of a text alone: no prefix, no special tokens."""
-        return len(self._session.tokenize([text])[0].ids)
+        return len(self._session.tokenize([text])[0])
 
     def unknown_share(self, text: str) -> float:
         """Share of a text's tokens that the vocabulary does not know, 0..1."""
-        (encoding,) = self._session.tokenize([text])
-        unknown = sum(token in ("<unk>", "[UNK]") for token in encoding.tokens)
-        return unknown / max(1, len(encoding.ids))
+        (ids,) = self._session.tokenize([text])
+        return sum(at == self._session.unknown for at in ids) / max(1, len(ids))
 
     # ------------------------------------------------------------------ language centring
 
@@ -205,15 +205,14 @@ class Embedder:
         head = self._prefix_ids(prefix)
         room = self.max_tokens - len(frame.before) - len(frame.after) - len(head)
         windows = []
-        for encoding in self._session.tokenize([prefix + text for text in texts]):
-            ids = encoding.ids
+        for ids in self._session.tokenize([prefix + text for text in texts]):
             content = ids[len(head) :] if ids[: len(head)] == head else ids
             parts = even_parts(content, room)
             windows.append([[*frame.before, *head, *part, *frame.after] or [0] for part in parts])
         return windows
 
     def _prefix_ids(self, prefix: str) -> Row:
-        return list(self._session.tokenize([prefix.rstrip()])[0].ids) if prefix else []
+        return self._session.tokenize([prefix.rstrip()])[0] if prefix else []
 
     def _passage_vector(self, rows: list[Row], cancelled: Callable[[], bool] | None) -> Array:
         vectors = []

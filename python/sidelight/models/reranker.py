@@ -84,10 +84,10 @@ class CrossEncoder:
         asked, *texts = self._session.tokenize(
             [manifest.query_prefix + query, *(manifest.passage_prefix + p for p in passages)]
         )
-        head = asked.ids[: int(window * MAX_QUERY_SHARE)]
+        head = asked[: int(window * MAX_QUERY_SHARE)]
         scores = np.zeros(len(passages), np.float32)
-        for at, encoding in enumerate(texts):
-            for part in even_parts(encoding.ids, window - len(head)):
+        for at, ids in enumerate(texts):
+            for part in even_parts(ids, window - len(head)):
                 if cancelled is not None and cancelled():
                     raise CancelledError("Reranking was cancelled.")
                 row, types = self._session.pair_rows(head, part)

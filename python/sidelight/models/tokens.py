@@ -25,7 +25,7 @@ from sidelight.errors import ModelError, UsageError
 from sidelight.models.embedder import Embedder
 from sidelight.models.manifest import TOKENIZER
 from sidelight.models.registry import resolve_folder
-from sidelight.models.session import load_tokenizer
+from sidelight.models.tokenizer import load_tokenizer
 
 MODEL, BYTES, ESTIMATE = "model", "bytes", "estimate"
 NAMES = (MODEL, BYTES, ESTIMATE)
@@ -103,7 +103,6 @@ def _load(file: Path, _changed: int) -> Callable[[str], int]:
     tokenizer = load_tokenizer(file)
 
     def count(text: str) -> int:
-        clean = text.encode("utf-8", "replace").decode()
-        return len(tokenizer.encode(clean, add_special_tokens=False).ids)
+        return len(tokenizer.rows([text])[0])
 
     return count
