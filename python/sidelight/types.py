@@ -327,7 +327,7 @@ class Origin(StrEnum):
     LINKED = "linked"
 
 
-@dataclass(frozen=True, slots=True)
+@plentiful(frozen=True, slots=True)
 class ChannelHit:
     """A passage's place in one channel."""
 

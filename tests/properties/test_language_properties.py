@@ -17,6 +17,7 @@ from sidelight.language.occurrences import find_terms
 from sidelight.language.scripts import IDENTIFIER
 from sidelight.language.stemming import stem
 from sidelight.language.terms import BIGRAM_PREFIX, CHAR_PREFIX, Terms
+from sidelight.query import snippet as snippets
 from sidelight.query.parse import matches, parse_query
 from sidelight.query.snippet import snippet
 from sidelight.types import TermKind
@@ -207,6 +208,18 @@ def test_replacing_one_after_the_other_folds_as_a_translation_does(text: str) ->
         patch.setattr(folding, "_REPLACED_SINGLY", -1)
         translated = fold(text)
     assert fold(text) == translated
+
+
+@QUICK
+@given(st.text("ab中 \n\t\0\x1c\x7f\x85\ud800\u3000\u2028\u200b", max_size=30), st.data())
+def test_a_line_has_one_space_for_each_run_of_blanks(text: str, data: st.DataObject) -> None:
+    start = data.draw(st.integers(0, len(text)))
+    end = data.draw(st.integers(start, len(text)))
+    line = snippets._on_one_line(text, 0, len(text), [(start, end)], (False, False))
+    assert line.text == snippets._BLANKS.sub(" ", text).strip(" ")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(snippets, "_SPACES", snippets._BLANKS)
+        assert line == snippets._on_one_line(text, 0, len(text), [(start, end)], (False, False))
 
 
 @QUICK

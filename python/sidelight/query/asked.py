@@ -107,20 +107,21 @@ class Asked:
             weights[channel] = {h.chunk.chunk_id: h.score for h in hits.get(channel, ())}
         return weights
 
-    def admitted(self, fused: list[Candidate], index: Index) -> list[Candidate]:
+    def admitted(self, found: list[Candidate], index: Index) -> list[Candidate]:
         """Without the note that is asked about; of an exact phrase the passages that hold it.
 
         The filter already chose notes that hold the phrase; one that runs over two passages
         leaves the list as it is.
         """
-        fused = [c for c in fused if c.chunk.path != self.own_path]
-        if not self.phrases or not fused:
-            return fused
-        texts = index.tables.texts([c.chunk.chunk_id for c in fused])
+        if self.own_path is not None:
+            found = [c for c in found if c.chunk.path != self.own_path]
+        if not self.phrases or not found:
+            return found
+        texts = index.tables.texts([c.chunk.chunk_id for c in found])
         held = [
-            c for c in fused if holds_phrase(texts.get(c.chunk.chunk_id, ("", ""))[0], self.phrases)
+            c for c in found if holds_phrase(texts.get(c.chunk.chunk_id, ("", ""))[0], self.phrases)
         ]
-        return held or fused
+        return held or found
 
     def _recall_names(self, index: Index) -> list[Hit]:
         assert self.lexical is not None

@@ -116,9 +116,18 @@ def weigh(
     rows = zip(candidates, measured.rows(), sure.tolist(), strict=True)
     weighed = [
         Candidate(
-            c.chunk, c.hits, c.contributions, c.rrf_score, *numbers[:3], all_of_it, None, numbers[3]
+            c.chunk,
+            c.hits,
+            c.contributions,
+            c.rrf_score,
+            cosine,
+            title,
+            coverage,
+            all_of_it,
+            None,
+            own,
         )
-        for c, numbers, all_of_it in rows
+        for c, (cosine, title, coverage, own), all_of_it in rows
     ]
     weighed.sort(key=lambda c: (-c.evidence, -c.rrf_score, c.chunk.order))
     return weighed

@@ -25,19 +25,26 @@ def fuse(
         weights: channel name to chunk id to weight in 0..1; missing ones are 1.
         k: the constant of the formula.
     """
+    return sorted(join(lists, weights, k), key=lambda c: (-c.rrf_score, c.chunk.order))
+
+
+def join(
+    lists: Mapping[str, Sequence[Hit]], weights: Mapping[str, Mapping[str, float]], k: int
+) -> list[Candidate]:
+    """As `fuse`, in no order: for whoever orders by something else."""
     found: dict[str, tuple[ChunkRow, dict[str, ChannelHit], dict[str, float]]] = {}
     for channel, ranked in lists.items():
         weight_of = weights.get(channel, {})
         for rank, (chunk, score, matched) in enumerate(ranked, start=1):
             name = chunk.chunk_id
-            _, hits, parts = found.get(name) or found.setdefault(name, (chunk, {}, {}))
-            hits[channel] = ChannelHit(rank, score, matched)
-            parts[channel] = weight_of.get(name, 1.0) / (k + rank)
-    fused = [
+            known = found.get(name)
+            if known is None:
+                known = found[name] = (chunk, {}, {})
+            known[1][channel] = ChannelHit(rank, score, matched)
+            known[2][channel] = weight_of.get(name, 1.0) / (k + rank)
+    return [
         Candidate(chunk, hits, parts, sum(parts.values())) for chunk, hits, parts in found.values()
     ]
-    fused.sort(key=lambda c: (-c.rrf_score, c.chunk.order))
-    return fused
 
 
 def trace_list(candidates: Sequence[Candidate]) -> list[dict[str, Any]]:

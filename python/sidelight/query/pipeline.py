@@ -22,7 +22,7 @@ from sidelight.query.credibility import credibility, rules_of
 from sidelight.query.diversify import diversify
 from sidelight.query.evidence import weigh
 from sidelight.query.expand import expand
-from sidelight.query.fuse import fuse
+from sidelight.query.fuse import join
 from sidelight.query.gate import features
 from sidelight.query.index import Index
 from sidelight.query.recall import recall
@@ -135,9 +135,10 @@ def _answer(
     _go_on(cancelled)
     with stopwatch.stage("fuse"):
         weights = weights_by(settings.fusion, recalled.hits, asked.weights(recalled.hits))
-        fused = asked.admitted(fuse(recalled.hits, weights, settings.rrf_k), index)
+        joined = join(recalled.hits, weights, settings.rrf_k)
+        joined = asked.admitted(joined, index)
         query = (asked.lexical, asked.vector, asked.language)
-        ordered = weigh(fused, *query, index.catalog, settings)
+        ordered = weigh(joined, *query, index.catalog, settings)
     _go_on(cancelled)
     with stopwatch.stage("rerank"):
         reranked = _reranked(index, asked, order_by(settings.fusion, ordered))

@@ -29,9 +29,8 @@ _PER_TERM = 200  # places of one term that are looked at in a long text
 _MAX_SHIFT = 24  # code points that a cut may move to spare a word or a character
 _ELLIPSIS = "…"
 # White space, control characters and halves of surrogate pairs: one space on one line.
-_BLANK = r"[\s\x00-\x1f\x7f-\x9f\ud800-\udfff]"
-_BLANKS = re.compile(f"{_BLANK}+")
-_MOVING = re.compile(rf"\A{_BLANK}+|{_BLANK}{{2,}}")  # those that move what stands behind them
+_BLANKS = re.compile(r"[\s\x00-\x1f\x7f-\x9f\ud800-\udfff]+")
+_SPACES = re.compile(r"\s+")  # the same for a text without the others, in a third of the time
 
 
 class _Mark(NamedTuple):
@@ -198,9 +197,15 @@ def _on_one_line(
 ) -> Snippet:
     """The window with white space and control characters as single spaces, marks moved along."""
     window = text[start:end]
-    blanks = [match.span() for match in _MOVING.finditer(window)]
+    plain, pattern = " ".join(window.split()), _SPACES
+    if not plain.isprintable():
+        plain, pattern = _BLANKS.sub(" ", window).strip(" "), _BLANKS
+    blanks = []
+    if marks and len(plain) < len(window):
+        spans = (match.span() for match in pattern.finditer(window))
+        blanks = [(first, last) for first, last in spans if first == 0 or last > first + 1]
     opening = _ELLIPSIS if cut[0] else ""
-    line = opening + _BLANKS.sub(" ", window).strip(" ")
+    line = opening + plain
     highlights = (
         (len(opening) + _moved(first - start, blanks), len(opening) + _moved(last - start, blanks))
         for first, last in marks
