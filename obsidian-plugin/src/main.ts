@@ -31,14 +31,14 @@ export default class SidelightPlugin extends Plugin implements Context {
   override settings: PluginSettings = { ...DEFAULT_SETTINGS };
   device!: DeviceSettings;
   service!: Service;
-  private tab!: SidelightSettingTab;
-  private statusEl!: HTMLElement;
+  #tab!: SidelightSettingTab;
+  #statusEl!: HTMLElement;
 
   override async onload(): Promise<void> {
     this.settings = settingsFrom(await this.loadData());
-    this.chooseLanguage();
+    this.#chooseLanguage();
     this.device = new DeviceSettings(this.app);
-    this.service = new Service(this.client(), () => this.device.startCommand !== "");
+    this.service = new Service(this.#client(), () => this.device.startCommand !== "");
     this.registerView(SEARCH_VIEW, (leaf) => new SearchView(leaf, this));
     this.registerView(RELATED_VIEW, (leaf) => new RelatedView(leaf, this));
     this.registerView(ASK_VIEW, (leaf) => new AskView(leaf, this));
@@ -48,9 +48,9 @@ export default class SidelightPlugin extends Plugin implements Context {
     ] as const)
       this.registerHoverLinkSource(view, { display: name, defaultMod: true });
     this.addRibbonIcon(ICON, t("view.search"), () => run(this.showView(SEARCH_VIEW)));
-    this.tab = new SidelightSettingTab(this.app, this, this);
-    this.addSettingTab(this.tab);
-    this.addStatusBar();
+    this.#tab = new SidelightSettingTab(this.app, this, this);
+    this.addSettingTab(this.#tab);
+    this.#addStatusBar();
     addCommands(this);
     // obsidian://sidelight?query=...
     this.registerObsidianProtocolHandler("sidelight", ({ query }) =>
@@ -62,12 +62,12 @@ export default class SidelightPlugin extends Plugin implements Context {
 
   override async onExternalSettingsChange(): Promise<void> {
     this.settings = settingsFrom(await this.loadData());
-    this.settingsChanged();
+    this.#settingsChanged();
   }
 
   async saveSettings(): Promise<void> {
     await this.saveData(this.settings);
-    this.settingsChanged();
+    this.#settingsChanged();
   }
 
   openSettings(): void {
@@ -89,7 +89,7 @@ export default class SidelightPlugin extends Plugin implements Context {
   }
 
   suggestedCommand(): string {
-    return `sidelight serve "${this.vaultPath()}"`;
+    return `sidelight serve "${this.#vaultPath()}"`;
   }
 
   async search(query: string): Promise<void> {
@@ -107,9 +107,9 @@ export default class SidelightPlugin extends Plugin implements Context {
     return leaf;
   }
 
-  private client(): BridgeClient {
+  #client(): BridgeClient {
     return new BridgeClient({
-      discover: () => discover(desktop(), this.vaultPath(), this.device.discoveryFile),
+      discover: () => discover(desktop(), this.#vaultPath(), this.device.discoveryFile),
       connect: (url, events) => {
         const socket = new WebSocket(url);
         socket.onopen = () => events.opened();
@@ -125,20 +125,20 @@ export default class SidelightPlugin extends Plugin implements Context {
     });
   }
 
-  private vaultPath(): string {
+  #vaultPath(): string {
     const { adapter } = this.app.vault;
     return adapter instanceof FileSystemAdapter ? adapter.getBasePath() : "";
   }
 
-  private chooseLanguage(): boolean {
+  #chooseLanguage(): boolean {
     const { language } = this.settings;
     const before = t("view.search");
     useLanguage(language === "auto" ? getLanguage() : language);
     return t("view.search") !== before;
   }
 
-  private settingsChanged(): void {
-    const otherLanguage = this.chooseLanguage();
+  #settingsChanged(): void {
+    const otherLanguage = this.#chooseLanguage();
     for (const type of [SEARCH_VIEW, RELATED_VIEW, ASK_VIEW])
       for (const { view } of this.app.workspace.getLeavesOfType(type)) {
         const ours =
@@ -147,20 +147,20 @@ export default class SidelightPlugin extends Plugin implements Context {
         if (otherLanguage) view.languageChanged();
         else view.settingsChanged();
       }
-    if (otherLanguage) this.tab.update();
+    if (otherLanguage) this.#tab.update();
   }
 
-  private addStatusBar(): void {
-    this.statusEl = this.addStatusBarItem();
-    this.statusEl.addClass("mod-clickable", "sidelight-status");
-    this.registerDomEvent(this.statusEl, "click", () => run(this.showView(SEARCH_VIEW)));
+  #addStatusBar(): void {
+    this.#statusEl = this.addStatusBarItem();
+    this.#statusEl.addClass("mod-clickable", "sidelight-status");
+    this.registerDomEvent(this.#statusEl, "click", () => run(this.showView(SEARCH_VIEW)));
     let wasReady = false;
     const show = (): void => {
       const { text, tooltip, busy } = statusLine(this.service.situation);
-      this.statusEl.setText(text === "" ? "Sidelight" : `Sidelight: ${text}`);
-      this.statusEl.toggleClass("is-busy", busy);
-      setTooltip(this.statusEl, tooltip, { placement: "top" });
-      if (this.service.ready && !wasReady) void this.tab.ask();
+      this.#statusEl.setText(text === "" ? "Sidelight" : `Sidelight: ${text}`);
+      this.#statusEl.toggleClass("is-busy", busy);
+      setTooltip(this.#statusEl, tooltip, { placement: "top" });
+      if (this.service.ready && !wasReady) void this.#tab.ask();
       wasReady = this.service.ready;
     };
     this.register(this.service.watch(show));

@@ -86,7 +86,7 @@ export class DeviceSettings {
   constructor(private readonly app: App) {}
 
   get startCommand(): string {
-    return this.text(START_COMMAND);
+    return this.#text(START_COMMAND);
   }
 
   set startCommand(command: string) {
@@ -94,7 +94,7 @@ export class DeviceSettings {
   }
 
   get discoveryFile(): string {
-    return this.text(DISCOVERY_FILE);
+    return this.#text(DISCOVERY_FILE);
   }
 
   set discoveryFile(path: string) {
@@ -110,7 +110,7 @@ export class DeviceSettings {
     this.app.saveLocalStorage(HISTORY, [...entries]);
   }
 
-  private text(key: string): string {
+  #text(key: string): string {
     const stored: unknown = this.app.loadLocalStorage(key);
     return typeof stored === "string" ? stored : "";
   }

@@ -72,44 +72,44 @@ export function backOff(attempt: number): number {
 }
 
 export class BridgeClient {
-  private connection: Connection = { kind: "stopped" };
-  private socket: Socket | null = null;
-  private nextId = 1;
-  private attempt = 0;
-  private retry: number | null = null;
-  private generation = 0; // of the connection; answers of an older one are ignored
-  private readonly pending = new Map<number, Pending>();
-  private readonly listeners = new Map<string, Set<Listener>>();
-  private readonly watchers = new Set<(connection: Connection) => void>();
+  #connection: Connection = { kind: "stopped" };
+  #socket: Socket | null = null;
+  #nextId = 1;
+  #attempt = 0;
+  #retry: number | null = null;
+  #generation = 0; // of the connection; answers of an older one are ignored
+  readonly #pending = new Map<number, Pending>();
+  readonly #listeners = new Map<string, Set<Listener>>();
+  readonly #watchers = new Set<(connection: Connection) => void>();
 
   constructor(private readonly options: ClientOptions) {}
 
   get state(): Connection {
-    return this.connection;
+    return this.#connection;
   }
 
   start(): void {
-    if (this.connection.kind === "stopped") void this.open();
+    if (this.#connection.kind === "stopped") void this.#open();
   }
 
   /** Tries again now instead of after the pause. */
   retryNow(): void {
-    if (this.connection.kind === "ready" || this.connection.kind === "connecting") return;
-    this.attempt = 0;
-    void this.open();
+    if (this.#connection.kind === "ready" || this.#connection.kind === "connecting") return;
+    this.#attempt = 0;
+    void this.#open();
   }
 
   stop(): void {
-    this.clearRetry();
-    this.dropSocket();
-    this.rejectAll("BRIDGE_UNAVAILABLE", "The connection was closed.");
-    this.enter({ kind: "stopped" });
+    this.#clearRetry();
+    this.#dropSocket();
+    this.#rejectAll("BRIDGE_UNAVAILABLE", "The connection was closed.");
+    this.#enter({ kind: "stopped" });
   }
 
   /** Calls `watcher` at every change of the connection; returns how to stop. */
   watch(watcher: (connection: Connection) => void): () => void {
-    this.watchers.add(watcher);
-    return () => this.watchers.delete(watcher);
+    this.#watchers.add(watcher);
+    return () => this.#watchers.delete(watcher);
   }
 
   /** Calls `listener` for every notification of that method, over all connections. */
@@ -117,8 +117,8 @@ export class BridgeClient {
     method: N,
     listener: (params: ServerNotifications[N]) => void,
   ): () => void {
-    const listeners = this.listeners.get(method) ?? new Set();
-    this.listeners.set(method, listeners.add(listener as Listener));
+    const listeners = this.#listeners.get(method) ?? new Set();
+    this.#listeners.set(method, listeners.add(listener as Listener));
     return () => listeners.delete(listener as Listener);
   }
 
@@ -133,14 +133,14 @@ export class BridgeClient {
     params: Methods[M]["params"],
     options: RequestOptions = {},
   ): Promise<Methods[M]["result"]> {
-    if (this.connection.kind !== "ready")
+    if (this.#connection.kind !== "ready")
       return Promise.reject(
         new BridgeFailure("BRIDGE_UNAVAILABLE", "The search service is not connected."),
       );
-    return this.send(method, params, options);
+    return this.#send(method, params, options);
   }
 
-  private send<M extends keyof Methods>(
+  #send<M extends keyof Methods>(
     method: M,
     params: Methods[M]["params"],
     options: RequestOptions,
@@ -151,11 +151,11 @@ export class BridgeClient {
         reject(cancelled());
         return;
       }
-      const id = this.nextId++;
+      const id = this.#nextId++;
       const giveUp = (failure: BridgeFailure): void => {
-        if (!this.pending.has(id)) return;
-        this.settle(id).reject(failure);
-        this.write({ jsonrpc: "2.0", method: "$/cancelRequest", params: { id } });
+        if (!this.#pending.has(id)) return;
+        this.#settle(id).reject(failure);
+        this.#write({ jsonrpc: "2.0", method: "$/cancelRequest", params: { id } });
       };
       const timer = this.options.timers.set(
         () => giveUp(new BridgeFailure("TIMEOUT", `No answer to ${method} in ${timeoutMs} ms.`)),
@@ -169,49 +169,49 @@ export class BridgeClient {
       };
       // What the daemon sends is what `protocol.ts`, generated from its source, says.
       const accept = resolve as (value: unknown) => void;
-      this.pending.set(id, { resolve: accept, reject, release });
-      this.write({ jsonrpc: "2.0", id, method, params });
+      this.#pending.set(id, { resolve: accept, reject, release });
+      this.#write({ jsonrpc: "2.0", id, method, params });
     });
   }
 
-  private settle(id: number): Pending {
-    const pending = this.pending.get(id);
+  #settle(id: number): Pending {
+    const pending = this.#pending.get(id);
     if (pending === undefined) throw new Error(`request ${id} is not pending`);
-    this.pending.delete(id);
+    this.#pending.delete(id);
     pending.release();
     return pending;
   }
 
-  private write(message: object): void {
+  #write(message: object): void {
     try {
-      this.socket?.send(JSON.stringify(message));
+      this.#socket?.send(JSON.stringify(message));
     } catch (error) {
       // A socket that closes while we write: its onclose follows and rejects what is pending.
       console.debug("Sidelight: the connection closed while writing", error);
     }
   }
 
-  private async open(): Promise<void> {
-    this.clearRetry();
-    this.dropSocket();
-    const { generation } = this;
-    if (this.connection.kind === "stopped") this.enter({ kind: "connecting" });
+  async #open(): Promise<void> {
+    this.#clearRetry();
+    this.#dropSocket();
+    const generation = this.#generation;
+    if (this.#connection.kind === "stopped") this.#enter({ kind: "connecting" });
     const found = await this.options.discover().catch((error: unknown): Discovery => ({
       kind: "damaged",
       detail: error instanceof Error ? error.message : String(error),
     }));
-    if (generation !== this.generation) return;
-    if (found.kind !== "found") return this.fail(found.kind, found.detail);
-    this.greet(found.endpoint, generation);
+    if (generation !== this.#generation) return;
+    if (found.kind !== "found") return this.#fail(found.kind, found.detail);
+    this.#greet(found.endpoint, generation);
   }
 
-  private greet(endpoint: Endpoint, generation: number): void {
+  #greet(endpoint: Endpoint, generation: number): void {
     let answered = false;
     const { timers } = this.options;
-    const current = (): boolean => generation === this.generation;
+    const current = (): boolean => generation === this.#generation;
     const events: SocketEvents = {
       opened: () => {
-        if (current()) void this.hello(endpoint, generation);
+        if (current()) void this.#hello(endpoint, generation);
       },
       received: (data) => {
         answered = true;
@@ -220,46 +220,46 @@ export class BridgeClient {
       },
       closed: (reason) => {
         timers.clear(timer);
-        if (current()) this.lost(answered, reason);
+        if (current()) this.#lost(answered, reason);
       },
     };
     // Nobody there, or somebody who takes the call and says nothing.
     const timer = timers.set(() => {
       if (!current()) return;
-      this.dropSocket();
-      this.lost(answered, "");
+      this.#dropSocket();
+      this.#lost(answered, "");
     }, HELLO_TIMEOUT_MS);
-    this.socket = this.options.connect(`ws://127.0.0.1:${endpoint.port}/rpc`, events);
+    this.#socket = this.options.connect(`ws://127.0.0.1:${endpoint.port}/rpc`, events);
   }
 
-  private lost(answered: boolean, reason: string): void {
-    this.generation++; // whatever else this socket says is of no interest
-    this.socket = null;
-    const was = this.connection.kind;
-    this.fail(was === "ready" ? "lost" : answered ? "refused" : "stale", reason);
-    this.rejectAll("BRIDGE_UNAVAILABLE", "The connection was lost.");
+  #lost(answered: boolean, reason: string): void {
+    this.#generation++; // whatever else this socket says is of no interest
+    this.#socket = null;
+    const was = this.#connection.kind;
+    this.#fail(was === "ready" ? "lost" : answered ? "refused" : "stale", reason);
+    this.#rejectAll("BRIDGE_UNAVAILABLE", "The connection was lost.");
   }
 
-  private async hello(endpoint: Endpoint, generation: number): Promise<void> {
+  async #hello(endpoint: Endpoint, generation: number): Promise<void> {
     const params: HelloParams = {
       token: endpoint.token,
       client: { name: "obsidian-plugin", version: this.options.version },
       protocol: PROTOCOL,
     };
     try {
-      const hello = await this.send("session/hello", params, { timeoutMs: HELLO_TIMEOUT_MS });
-      if (generation !== this.generation) return;
-      this.attempt = 0;
-      this.enter({ kind: "ready", hello });
+      const hello = await this.#send("session/hello", params, { timeoutMs: HELLO_TIMEOUT_MS });
+      if (generation !== this.#generation) return;
+      this.#attempt = 0;
+      this.#enter({ kind: "ready", hello });
     } catch (error) {
-      if (generation !== this.generation) return;
-      this.dropSocket();
+      if (generation !== this.#generation) return;
+      this.#dropSocket();
       const failure = error instanceof BridgeFailure ? error : null;
       if (failure?.code === "PROTOCOL_MISMATCH") {
         const older = failure.data.older === "client" ? "plugin" : "daemon";
-        this.enter({ kind: "mismatch", older, message: failure.message });
-        this.scheduleRetry();
-      } else this.fail("refused", failure?.message ?? String(error));
+        this.#enter({ kind: "mismatch", older, message: failure.message });
+        this.#scheduleRetry();
+      } else this.#fail("refused", failure?.message ?? String(error));
     }
   }
 
@@ -267,53 +267,53 @@ export class BridgeClient {
     const message = parsed(data);
     if (message === null) {
       // Whoever answers in no JSON is not our daemon: start over.
-      this.dropSocket();
-      this.lost(true, "The answer is not JSON-RPC.");
+      this.#dropSocket();
+      this.#lost(true, "The answer is not JSON-RPC.");
       return;
     }
     if (typeof message.method === "string") {
-      for (const listener of this.listeners.get(message.method) ?? []) listener(message.params);
+      for (const listener of this.#listeners.get(message.method) ?? []) listener(message.params);
       return;
     }
     const id = message.id;
-    if (typeof id !== "number" || !this.pending.has(id)) return; // late: cancelled or timed out
-    const { resolve, reject } = this.settle(id);
+    if (typeof id !== "number" || !this.#pending.has(id)) return; // late: cancelled or timed out
+    const { resolve, reject } = this.#settle(id);
     if (message.error !== undefined && message.error !== null) reject(failureFrom(message.error));
     else if ("result" in message) resolve(message.result);
     else reject(new BridgeFailure("BAD_ANSWER", "The answer has neither a result nor an error."));
   }
 
-  private fail(why: OfflineReason, detail: string): void {
-    this.enter({ kind: "offline", why, detail });
-    this.scheduleRetry();
+  #fail(why: OfflineReason, detail: string): void {
+    this.#enter({ kind: "offline", why, detail });
+    this.#scheduleRetry();
   }
 
-  private scheduleRetry(): void {
-    this.clearRetry();
-    const pause = (this.options.backOff ?? backOff)(this.attempt++);
-    this.retry = this.options.timers.set(() => void this.open(), pause);
+  #scheduleRetry(): void {
+    this.#clearRetry();
+    const pause = (this.options.backOff ?? backOff)(this.#attempt++);
+    this.#retry = this.options.timers.set(() => void this.#open(), pause);
   }
 
-  private clearRetry(): void {
-    if (this.retry !== null) this.options.timers.clear(this.retry);
-    this.retry = null;
+  #clearRetry(): void {
+    if (this.#retry !== null) this.options.timers.clear(this.#retry);
+    this.#retry = null;
   }
 
   // Every event of the old socket carries an old generation and is ignored.
-  private dropSocket(): void {
-    this.generation++;
-    this.socket?.close();
-    this.socket = null;
+  #dropSocket(): void {
+    this.#generation++;
+    this.#socket?.close();
+    this.#socket = null;
   }
 
-  private rejectAll(code: string, message: string): void {
-    for (const id of [...this.pending.keys()])
-      this.settle(id).reject(new BridgeFailure(code, message));
+  #rejectAll(code: string, message: string): void {
+    for (const id of [...this.#pending.keys()])
+      this.#settle(id).reject(new BridgeFailure(code, message));
   }
 
-  private enter(connection: Connection): void {
-    this.connection = connection;
-    for (const watcher of this.watchers) watcher(connection);
+  #enter(connection: Connection): void {
+    this.#connection = connection;
+    for (const watcher of this.#watchers) watcher(connection);
   }
 }
 

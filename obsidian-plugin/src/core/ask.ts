@@ -25,8 +25,8 @@ export type AskInWords = (
 const EMPTY: AskState = { phase: "empty", question: "", result: null, failure: null };
 
 export class AskSession {
-  private current: AskState = EMPTY;
-  private running: AbortController | null = null;
+  #current: AskState = EMPTY;
+  #running: AbortController | null = null;
 
   constructor(
     private readonly ask: AskInWords,
@@ -34,42 +34,42 @@ export class AskSession {
   ) {}
 
   get state(): AskState {
-    return this.current;
+    return this.#current;
   }
 
   async submit(text: string): Promise<void> {
     const question = text.trim();
-    this.running?.abort();
-    this.running = null;
-    if (question === "") return this.update(EMPTY);
+    this.#running?.abort();
+    this.#running = null;
+    if (question === "") return this.#update(EMPTY);
     const controller = new AbortController();
-    this.running = controller;
-    this.update({ phase: "running", question, result: null, failure: null });
+    this.#running = controller;
+    this.#update({ phase: "running", question, result: null, failure: null });
     const more = (result: AskResult): void => {
-      if (this.running === controller) this.update({ ...this.current, result });
+      if (this.#running === controller) this.#update({ ...this.#current, result });
     };
     try {
       const result = await this.ask(question, more, controller.signal);
-      if (this.running !== controller) return;
-      this.running = null;
-      this.update({ phase: "answered", question, result, failure: null });
+      if (this.#running !== controller) return;
+      this.#running = null;
+      this.#update({ phase: "answered", question, result, failure: null });
     } catch (error) {
-      if (this.running !== controller) return;
-      this.running = null;
-      this.update({ ...this.current, phase: "failed", failure: failureOf(error) });
+      if (this.#running !== controller) return;
+      this.#running = null;
+      this.#update({ ...this.#current, phase: "failed", failure: failureOf(error) });
     }
   }
 
   /** Gives the running question up; what was answered so far stays. */
   stop(): void {
-    if (this.running === null) return;
-    this.running.abort();
-    this.running = null;
-    this.update({ ...this.current, phase: this.current.result === null ? "empty" : "answered" });
+    if (this.#running === null) return;
+    this.#running.abort();
+    this.#running = null;
+    this.#update({ ...this.#current, phase: this.#current.result === null ? "empty" : "answered" });
   }
 
-  private update(state: AskState): void {
-    this.current = state;
+  #update(state: AskState): void {
+    this.#current = state;
     this.changed(state);
   }
 }

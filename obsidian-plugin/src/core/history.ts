@@ -11,33 +11,33 @@ export function remember(history: readonly string[], query: string): string[] {
 
 /** Walks through the history as a shell does: up for older, down for newer, back to the draft. */
 export class HistoryWalk {
-  private index = -1;
-  private draft = "";
+  #index = -1;
+  #draft = "";
 
   constructor(private readonly entries: () => readonly string[]) {}
 
   get active(): boolean {
-    return this.index >= 0;
+    return this.#index >= 0;
   }
 
   older(current: string): string | null {
     const entries = this.entries();
-    if (this.index < 0) this.draft = current;
-    let next = this.index + 1;
+    if (this.#index < 0) this.#draft = current;
+    let next = this.#index + 1;
     while (entries[next] !== undefined && entries[next] === current) next++;
     const entry = entries[next];
     if (entry === undefined) return null;
-    this.index = next;
+    this.#index = next;
     return entry;
   }
 
   newer(): string | null {
-    if (this.index < 0) return null;
-    this.index--;
-    return this.index < 0 ? this.draft : (this.entries()[this.index] ?? this.draft);
+    if (this.#index < 0) return null;
+    this.#index--;
+    return this.#index < 0 ? this.#draft : (this.entries()[this.#index] ?? this.#draft);
   }
 
   reset(): void {
-    this.index = -1;
+    this.#index = -1;
   }
 }

@@ -73,11 +73,11 @@ export function scopeFilter(scope: Scope): string {
 }
 
 export class SearchSession {
-  private current: SearchState;
-  private timer: number | null = null;
-  private running: AbortController | null = null;
-  private early: Answer | null = null; // without evidence so far, and not shown yet
-  private newest: AbortController | null = null; // of the search whose answer stands
+  #current: SearchState;
+  #timer: number | null = null;
+  #running: AbortController | null = null;
+  #early: Answer | null = null; // without evidence so far, and not shown yet
+  #newest: AbortController | null = null; // of the search whose answer stands
 
   constructor(
     private readonly ask: Ask,
@@ -86,7 +86,7 @@ export class SearchSession {
     question: Omit<Question, "text">,
     private readonly isHeld: () => boolean = () => false, // someone is at the list
   ) {
-    this.current = {
+    this.#current = {
       question: { ...question, text: "" },
       phase: "empty",
       answer: null,
@@ -95,105 +95,105 @@ export class SearchSession {
   }
 
   get state(): SearchState {
-    return this.current;
+    return this.#current;
   }
 
   /** A key was pressed: search after the pause. */
   type(text: string): void {
-    if (text === this.current.question.text) return;
-    this.current = { ...this.current, question: { ...this.current.question, text, dig: false } };
+    if (text === this.#current.question.text) return;
+    this.#current = { ...this.#current, question: { ...this.#current.question, text, dig: false } };
     if (text.trim() === "") return this.clear();
-    this.stopTimer();
-    this.timer = this.timers.set(() => {
-      this.timer = null;
-      void this.run(true);
+    this.#stopTimer();
+    this.#timer = this.timers.set(() => {
+      this.#timer = null;
+      void this.#run(true);
     }, DEBOUNCE_MS);
   }
 
   /** The query is finished: search now. */
-  async submit(text = this.current.question.text): Promise<void> {
-    this.current = { ...this.current, question: { ...this.current.question, text } };
+  async submit(text = this.#current.question.text): Promise<void> {
+    this.#current = { ...this.#current, question: { ...this.#current.question, text } };
     if (text.trim() === "") return this.clear();
-    await this.run(false);
+    await this.#run(false);
   }
 
   /** Mode, scope, limit or reranking changed: search now with the same words. */
   async change(changes: Partial<Omit<Question, "text">>): Promise<void> {
-    this.current = { ...this.current, question: { ...this.current.question, ...changes } };
-    if (this.current.question.text.trim() === "") this.changed(this.current);
-    else await this.run(false);
+    this.#current = { ...this.#current, question: { ...this.#current.question, ...changes } };
+    if (this.#current.question.text.trim() === "") this.changed(this.#current);
+    else await this.#run(false);
   }
 
   /** The notes or the connection changed: ask the same again, unless a search is on its way. */
   async refresh(): Promise<void> {
-    const waiting = this.timer !== null || this.running !== null;
-    if (!waiting && this.current.question.text.trim() !== "") await this.run(false);
+    const waiting = this.#timer !== null || this.#running !== null;
+    if (!waiting && this.#current.question.text.trim() !== "") await this.#run(false);
   }
 
   clear(): void {
     this.stop();
-    const question = { ...this.current.question, text: "" };
-    this.update({ question, phase: "empty", answer: null, failure: null });
+    const question = { ...this.#current.question, text: "" };
+    this.#update({ question, phase: "empty", answer: null, failure: null });
   }
 
   /** Ends every timer and request. */
   stop(): void {
-    this.stopTimer();
-    this.running?.abort();
-    this.running = null;
-    this.newest = null;
-    this.early = null;
+    this.#stopTimer();
+    this.#running?.abort();
+    this.#running = null;
+    this.#newest = null;
+    this.#early = null;
   }
 
-  private async run(typing: boolean): Promise<void> {
+  async #run(typing: boolean): Promise<void> {
     this.stop();
-    const { question } = this.current;
+    const { question } = this.#current;
     const controller = new AbortController();
-    this.running = this.newest = controller;
-    this.update({ ...this.current, phase: "searching" });
+    this.#running = this.#newest = controller;
+    this.#update({ ...this.#current, phase: "searching" });
     let fuller: SearchResult | null = null;
     const more: More = (result) => {
-      if (this.newest !== controller) return;
-      if (this.running === controller) fuller = result;
-      else this.join(result);
+      if (this.#newest !== controller) return;
+      if (this.#running === controller) fuller = result;
+      else this.#join(result);
     };
     try {
       const result = await this.ask(question, typing, controller.signal, more);
-      if (this.running !== controller) return;
-      this.running = null;
+      if (this.#running !== controller) return;
+      this.#running = null;
       const answer = { question, result: fuller ?? result, late: new Set<string>() };
       // "No evidence" is not said in the moment in which others are still being asked.
       const isEarly = fuller === null && result.status === "no_evidence";
       if (isEarly && waitingFor(result).length > 0) {
-        this.early = answer;
+        this.#early = answer;
         return;
       }
-      this.update({ ...this.current, phase: "answered", answer, failure: null });
+      this.#update({ ...this.#current, phase: "answered", answer, failure: null });
     } catch (error) {
-      if (this.running !== controller) return;
-      this.running = null;
-      this.update({ ...this.current, phase: "failed", failure: failureOf(error) });
+      if (this.#running !== controller) return;
+      this.#running = null;
+      this.#update({ ...this.#current, phase: "failed", failure: failureOf(error) });
     }
   }
 
   /** A fuller answer arrived: it joins what is shown without moving what someone looks at. */
-  private join(result: SearchResult): void {
-    const answer = this.early ?? this.current.answer;
-    this.early = null;
+  #join(result: SearchResult): void {
+    const answer = this.#early ?? this.#current.answer;
+    this.#early = null;
     if (answer === null) return;
     const shown = { results: answer.result.results, late: answer.late };
     const { results, late } = joined(shown, result.results, this.isHeld());
     const fuller = { ...answer, result: { ...result, results }, late };
-    this.update({ ...this.current, phase: "answered", answer: fuller, failure: null });
+    this.#update({ ...this.#current, phase: "answered", answer: fuller, failure: null });
   }
 
-  private stopTimer(): void {
-    if (this.timer !== null) this.timers.clear(this.timer);
-    this.timer = null;
+  #stopTimer(): void {
+    if (this.#timer !== null) this.timers.clear(this.#timer);
+    this.#timer = null;
   }
 
-  private update(state: SearchState): void {
-    this.current = state;
+  #update(state: SearchState): void {
+    this.#current = state;
     this.changed(state);
   }
 }

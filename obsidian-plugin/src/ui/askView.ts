@@ -21,14 +21,14 @@ import { ASK_VIEW, type Context, ICON } from "./context";
 import { openNote, openResult } from "./openPassage";
 
 export class AskView extends ItemView {
-  private readonly session: AskSession;
-  private banners: Banners | null = null;
-  private box: HTMLTextAreaElement | null = null;
-  private button: HTMLButtonElement | null = null;
-  private where: HTMLElement | null = null;
-  private line: HTMLElement | null = null;
-  private answer: HTMLElement | null = null;
-  private place = "";
+  readonly #session: AskSession;
+  #banners: Banners | null = null;
+  #box: HTMLTextAreaElement | null = null;
+  #button: HTMLButtonElement | null = null;
+  #where: HTMLElement | null = null;
+  #line: HTMLElement | null = null;
+  #answer: HTMLElement | null = null;
+  #place = "";
 
   constructor(
     leaf: WorkspaceLeaf,
@@ -37,9 +37,9 @@ export class AskView extends ItemView {
     super(leaf);
     this.icon = ICON;
     this.navigation = false;
-    this.session = new AskSession(
+    this.#session = new AskSession(
       (text, more, signal) => context.service.answer(text, more, signal),
-      (state) => this.show(state),
+      (state) => this.#show(state),
     );
   }
 
@@ -52,12 +52,12 @@ export class AskView extends ItemView {
   }
 
   override async onOpen(): Promise<void> {
-    this.draw();
+    this.#draw();
     let wasReady = false;
     const follow = (): void => {
-      this.banners?.render(bannersFor(this.context.service.situation));
+      this.#banners?.render(bannersFor(this.context.service.situation));
       const { ready } = this.context.service;
-      if (ready && !wasReady) void this.lookWhere();
+      if (ready && !wasReady) void this.#lookWhere();
       wasReady = ready;
     };
     this.register(this.context.service.watch(follow));
@@ -65,84 +65,84 @@ export class AskView extends ItemView {
   }
 
   override async onClose(): Promise<void> {
-    this.session.stop();
+    this.#session.stop();
     this.contentEl.empty();
   }
 
   settingsChanged(): void {
-    if (this.context.service.ready) void this.lookWhere();
+    if (this.context.service.ready) void this.#lookWhere();
   }
 
   languageChanged(): void {
-    this.draw();
-    this.show(this.session.state);
+    this.#draw();
+    this.#show(this.#session.state);
     this.settingsChanged();
   }
 
-  private draw(): void {
+  #draw(): void {
     const { contentEl, context } = this;
-    const typed = this.box?.value ?? "";
+    const typed = this.#box?.value ?? "";
     contentEl.empty();
     contentEl.addClass("sidelight-view", "sidelight-ask");
-    this.banners = new Banners(contentEl.createDiv(), (action) =>
+    this.#banners = new Banners(contentEl.createDiv(), (action) =>
       performBannerAction(context, action),
     );
     const form = contentEl.createDiv({ cls: "sidelight-ask-form" });
-    this.box = form.createEl("textarea", {
+    this.#box = form.createEl("textarea", {
       attr: { rows: "3", placeholder: t("ask.placeholder"), "aria-label": t("view.ask") },
     });
-    this.box.value = typed;
-    this.box.addEventListener("keydown", (event) => {
+    this.#box.value = typed;
+    this.#box.addEventListener("keydown", (event) => {
       if (event.isComposing || event.key !== "Enter" || event.shiftKey) return;
       event.preventDefault();
-      this.submit();
+      this.#submit();
     });
-    this.button = form.createEl("button", { cls: "mod-cta" });
-    this.button.addEventListener("click", () =>
-      this.session.state.phase === "running" ? this.session.stop() : this.submit(),
+    this.#button = form.createEl("button", { cls: "mod-cta" });
+    this.#button.addEventListener("click", () =>
+      this.#session.state.phase === "running" ? this.#session.stop() : this.#submit(),
     );
-    this.where = contentEl.createDiv({ cls: "sidelight-info" });
-    this.line = contentEl.createDiv({ cls: "sidelight-info", attr: { role: "status" } });
-    this.answer = contentEl.createDiv({ cls: "sidelight-answer sidelight-ask-answer" });
-    this.sayWhere();
-    this.show(this.session.state);
+    this.#where = contentEl.createDiv({ cls: "sidelight-info" });
+    this.#line = contentEl.createDiv({ cls: "sidelight-info", attr: { role: "status" } });
+    this.#answer = contentEl.createDiv({ cls: "sidelight-answer sidelight-ask-answer" });
+    this.#sayWhere();
+    this.#show(this.#session.state);
   }
 
   // Where text would go: told before anything is asked.
-  private async lookWhere(): Promise<void> {
+  async #lookWhere(): Promise<void> {
     try {
       const { settings } = await this.context.service.settings();
-      this.place = endpointPlace(settings.ask_endpoint);
+      this.#place = endpointPlace(settings.ask_endpoint);
     } catch (error) {
       // The connection went away meanwhile; its own banner tells that.
       console.debug("Sidelight: no settings", error);
       return;
     }
-    this.sayWhere();
+    this.#sayWhere();
   }
 
-  private sayWhere(): void {
-    const off = this.place === "";
-    this.where?.setText(off ? t("ask.off") : t("ask.goesTo", { place: this.place }));
-    if (this.box !== null) this.box.disabled = off;
-    if (this.button !== null) this.button.disabled = off;
+  #sayWhere(): void {
+    const off = this.#place === "";
+    this.#where?.setText(off ? t("ask.off") : t("ask.goesTo", { place: this.#place }));
+    if (this.#box !== null) this.#box.disabled = off;
+    if (this.#button !== null) this.#button.disabled = off;
   }
 
-  private submit(): void {
-    if (this.place !== "" && this.box !== null) run(this.session.submit(this.box.value));
+  #submit(): void {
+    if (this.#place !== "" && this.#box !== null) run(this.#session.submit(this.#box.value));
   }
 
-  private show(state: AskState): void {
-    this.button?.setText(t(state.phase === "running" ? "ask.stop" : "ask.submit"));
-    this.line?.setText(askLine(state));
-    const { answer } = this;
+  #show(state: AskState): void {
+    this.#button?.setText(t(state.phase === "running" ? "ask.stop" : "ask.submit"));
+    this.#line?.setText(askLine(state));
+    const answer = this.#answer;
     if (answer === null) return;
     answer.empty();
     if (state.failure !== null) answer.createDiv({ text: inOneLine(state.failure) });
-    if (state.result !== null) this.showResult(answer, state.result);
+    if (state.result !== null) this.#showResult(answer, state.result);
   }
 
-  private showResult(parent: HTMLElement, result: AskResult): void {
+  #showResult(parent: HTMLElement, result: AskResult): void {
     if (result.steps.length > 1) {
       const steps = parent.createEl("ul", { cls: "sidelight-ask-steps" });
       for (const { tool, asked, found } of result.steps)
@@ -152,7 +152,7 @@ export class AskView extends ItemView {
     }
     for (const sentence of result.sentences) {
       const line = parent.createEl("p", { text: `${sentence.text} ` });
-      for (const number of sentence.citations) this.citation(line, result, number);
+      for (const number of sentence.citations) this.#citation(line, result, number);
       if (sentence.supported) continue;
       line.addClass("is-unsupported");
       line.createSpan({
@@ -172,11 +172,11 @@ export class AskView extends ItemView {
     for (const piece of cited) {
       const button = list.createEl("li").createEl("button", { cls: "sidelight-ask-source" });
       button.setText(`[${piece.number}] ${pieceLabel(piece)}`);
-      button.addEventListener("click", () => this.open(piece));
+      button.addEventListener("click", () => this.#open(piece));
     }
   }
 
-  private citation(line: HTMLElement, result: AskResult, number: number): void {
+  #citation(line: HTMLElement, result: AskResult, number: number): void {
     const piece = result.evidence[number - 1];
     if (piece === undefined) return;
     const button = line.createEl("button", {
@@ -184,10 +184,10 @@ export class AskView extends ItemView {
       text: `[${number}]`,
       attr: { "aria-label": pieceLabel(piece), title: pieceLabel(piece) },
     });
-    button.addEventListener("click", () => this.open(piece));
+    button.addEventListener("click", () => this.#open(piece));
   }
 
-  private open(piece: Piece): void {
+  #open(piece: Piece): void {
     const { app } = this;
     if (piece.ref !== "" && piece.scope === "passage")
       run(openResult(app, this.context.service, piece));

@@ -9,9 +9,9 @@ const ICONS = { info: "info", warning: "alert-triangle", error: "alert-circle" }
 
 /** Replaces the content of `container` by the banners; a progress bar only moves on. */
 export class Banners {
-  private shown = "";
-  private bar: HTMLElement | null = null;
-  private detail: HTMLElement | null = null;
+  #shown = "";
+  #bar: HTMLElement | null = null;
+  #detail: HTMLElement | null = null;
 
   constructor(
     private readonly container: HTMLElement,
@@ -27,16 +27,16 @@ export class Banners {
         return progress === null ? { ...rest, detail } : rest;
       }),
     );
-    if (signature !== this.shown) {
-      this.shown = signature;
+    if (signature !== this.#shown) {
+      this.#shown = signature;
       this.container.empty();
-      this.bar = this.detail = null;
-      for (const banner of banners) this.draw(banner);
+      this.#bar = this.#detail = null;
+      for (const banner of banners) this.#draw(banner);
     }
-    for (const banner of banners) if (banner.progress !== null) this.move(banner);
+    for (const banner of banners) if (banner.progress !== null) this.#move(banner);
   }
 
-  private draw(banner: Banner): void {
+  #draw(banner: Banner): void {
     const el = this.container.createDiv({ cls: `sidelight-banner mod-${banner.tone}` });
     el.dataset.state = banner.id;
     el.toggleClass("is-compact", banner.detail === "" && banner.progress === null);
@@ -46,7 +46,7 @@ export class Banners {
     body.createDiv({ cls: "sidelight-banner-title", text: banner.title });
     if (banner.detail !== "" || banner.progress !== null) {
       const detail = body.createDiv({ cls: "sidelight-banner-detail", text: banner.detail });
-      if (banner.progress !== null) this.detail = detail;
+      if (banner.progress !== null) this.#detail = detail;
     }
     if (banner.note) body.createDiv({ cls: "sidelight-banner-detail", text: banner.note });
     if (banner.progress !== null) {
@@ -54,7 +54,7 @@ export class Banners {
       track.setAttribute("role", "progressbar");
       track.setAttribute("aria-valuemin", "0");
       track.setAttribute("aria-valuemax", "100");
-      this.bar = track.createDiv({ cls: "sidelight-progress-bar" });
+      this.#bar = track.createDiv({ cls: "sidelight-progress-bar" });
     }
     if (banner.details.length > 0) drawDetails(body, banner.details);
     if (banner.actions.length === 0) return;
@@ -67,11 +67,11 @@ export class Banners {
     });
   }
 
-  private move(banner: Banner): void {
+  #move(banner: Banner): void {
     const share = Math.round((banner.progress ?? 0) * 1000) / 10;
-    this.detail?.setText(banner.detail);
-    this.bar?.setCssProps({ "--sidelight-share": `${share}%` });
-    this.bar?.parentElement?.setAttribute("aria-valuenow", String(Math.round(share)));
+    this.#detail?.setText(banner.detail);
+    this.#bar?.setCssProps({ "--sidelight-share": `${share}%` });
+    this.#bar?.parentElement?.setAttribute("aria-valuenow", String(Math.round(share)));
   }
 }
 

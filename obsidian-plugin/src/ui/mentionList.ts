@@ -13,7 +13,7 @@ import { openNote } from "./openPassage";
 export const MENTION_LIMIT = 20;
 
 export class MentionList {
-  private shown = "";
+  #shown = "";
 
   constructor(
     private readonly container: HTMLElement,
@@ -24,7 +24,7 @@ export class MentionList {
   }
 
   clear(): void {
-    this.shown = "";
+    this.#shown = "";
     this.container.empty();
   }
 
@@ -40,12 +40,12 @@ export class MentionList {
    */
   render(found: MentionsResult, note: string): void {
     const shown = JSON.stringify([found, note]);
-    if (shown === this.shown) return;
+    if (shown === this.#shown) return;
     const focused = this.container.querySelector<HTMLElement>(":focus")?.dataset.mention;
     this.clear();
-    this.shown = shown;
-    this.part("inside", found.inside);
-    this.part("outside", found.outside);
+    this.#shown = shown;
+    this.#part("inside", found.inside);
+    this.#part("outside", found.outside);
     if (note !== "") this.container.createDiv({ cls: "sidelight-note", text: note });
     if (focused === undefined) return;
     const again = this.container.querySelector<HTMLElement>(
@@ -54,17 +54,17 @@ export class MentionList {
     again?.focus({ preventScroll: true });
   }
 
-  private part(kind: "inside" | "outside", mentions: readonly MentionItem[]): void {
+  #part(kind: "inside" | "outside", mentions: readonly MentionItem[]): void {
     if (mentions.length === 0) return;
     const title = this.container.createDiv({ cls: "sidelight-part", text: t(`mention.${kind}`) });
     setTooltip(title, t(`mention.${kind}.tip`));
     const list = this.container.createDiv({ cls: "sidelight-mention-list" });
     list.setAttribute("role", "list");
     list.setAttribute("aria-label", t(`mention.${kind}`));
-    for (const mention of mentions) this.row(list, kind, mention);
+    for (const mention of mentions) this.#row(list, kind, mention);
   }
 
-  private row(list: HTMLElement, kind: "inside" | "outside", mention: MentionItem): void {
+  #row(list: HTMLElement, kind: "inside" | "outside", mention: MentionItem): void {
     const el = list.createDiv({ cls: "sidelight-mention" });
     el.setAttribute("role", "listitem");
     const path = kind === "inside" ? mention.target_path : mention.source_path;
@@ -81,26 +81,26 @@ export class MentionList {
     const key = `${mention.source_path} ${mention.target_path}`;
     open.dataset.mention = `open ${key}`;
     setTooltip(open, t("mention.open", { path: mention.source_path }));
-    open.addEventListener("click", (event) => this.open(mention, event));
+    open.addEventListener("click", (event) => this.#open(mention, event));
     const link = el.createEl("button", { cls: "clickable-icon sidelight-mention-link" });
     link.dataset.mention = `link ${key}`;
     setIcon(link, "link");
     link.setAttribute("aria-label", t("mention.link", { note: titleOf(mention.target_path) }));
-    link.addEventListener("click", () => run(this.link(mention, el)));
+    link.addEventListener("click", () => run(this.#link(mention, el)));
   }
 
-  private open(mention: MentionItem, event: MouseEvent): void {
+  #open(mention: MentionItem, event: MouseEvent): void {
     const pane = Keymap.isModEvent(event);
     const place = { text: mention.text, line: mention.line };
     run(openNote(this.context.app, mention.source_path, place, pane === true ? "tab" : pane));
   }
 
   // The row goes, and the list is asked for again.
-  private async link(mention: MentionItem, el: HTMLElement): Promise<void> {
+  async #link(mention: MentionItem, el: HTMLElement): Promise<void> {
     const written = await linkMention(this.context.app, mention);
     this.linked();
     if (!written) return;
-    this.shown = "";
+    this.#shown = "";
     const list = el.parentElement;
     const next = (el.nextElementSibling ?? el.previousElementSibling)?.lastElementChild;
     el.remove();

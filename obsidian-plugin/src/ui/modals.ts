@@ -24,14 +24,14 @@ export class IndexedModal extends Modal {
   override onOpen(): void {
     this.setTitle(t("indexed.title"));
     this.modalEl.addClass("sidelight-modal");
-    void this.fill();
+    void this.#fill();
   }
 
   override onClose(): void {
     this.contentEl.empty();
   }
 
-  private async fill(): Promise<void> {
+  async #fill(): Promise<void> {
     const { contentEl, result } = this;
     contentEl.createDiv({ cls: "sidelight-quiet", text: result.path });
     try {
@@ -46,13 +46,13 @@ export class IndexedModal extends Modal {
         cls: "sidelight-quiet",
         text: t("indexed.lines", { before: then, now: here }),
       });
-      this.drawDiff(before.text, gone ? "" : now.text);
+      this.#drawDiff(before.text, gone ? "" : now.text);
     } catch (error) {
       contentEl.createDiv({ cls: "sidelight-error", text: inOneLine(failureOf(error)) });
     }
   }
 
-  private drawDiff(before: string, now: string): void {
+  #drawDiff(before: string, now: string): void {
     const parts = diffText(before, now);
     const same = parts.every((part) => part.change === "same");
     if (same) this.contentEl.createDiv({ cls: "sidelight-note", text: t("indexed.same") });
@@ -145,11 +145,11 @@ export class HelpModal extends Modal {
     this.modalEl.addClass("sidelight-modal");
     const [last = "", ...first] = [...this.paragraphs].reverse();
     for (const text of first.reverse()) this.contentEl.createEl("p", { text });
-    this.drawCommand();
+    this.#drawCommand();
     this.contentEl.createEl("p", { text: last });
   }
 
-  private drawCommand(): void {
+  #drawCommand(): void {
     const row = this.contentEl.createDiv({ cls: "sidelight-command" });
     row.createEl("code", { text: this.command });
     const button = row.createEl("button", { text: t("action.copy") });

@@ -17,7 +17,7 @@ import { openResult } from "./openPassage";
 const LIMIT = 12;
 
 export class QuickSearchModal extends SuggestModal<Result> {
-  private running: AbortController | null = null;
+  #running: AbortController | null = null;
 
   /** @param inserts whether Enter inserts a link instead of opening the passage. */
   constructor(
@@ -34,14 +34,14 @@ export class QuickSearchModal extends SuggestModal<Result> {
       { command: Platform.isMacOS ? "⌘ ↵" : "ctrl ↵", purpose: t("quick.openTab") },
       ...(inserts ? [] : [{ command: "alt ↵", purpose: t("quick.insert") }]),
     ]);
-    this.scope.register(["Mod"], "Enter", (event) => this.choose(event));
-    this.scope.register(["Alt"], "Enter", (event) => this.choose(event));
+    this.scope.register(["Mod"], "Enter", (event) => this.#choose(event));
+    this.scope.register(["Alt"], "Enter", (event) => this.#choose(event));
   }
 
   override async getSuggestions(query: string): Promise<Result[]> {
-    this.running?.abort();
+    this.#running?.abort();
     const controller = new AbortController();
-    this.running = controller;
+    this.#running = controller;
     if (query.trim() === "") return [];
     await new Promise((resolve) => window.setTimeout(resolve, DEBOUNCE_MS));
     if (controller.signal.aborted) return [];
@@ -98,11 +98,11 @@ export class QuickSearchModal extends SuggestModal<Result> {
   }
 
   override onClose(): void {
-    this.running?.abort();
+    this.#running?.abort();
     super.onClose();
   }
 
-  private choose(event: KeyboardEvent): boolean {
+  #choose(event: KeyboardEvent): boolean {
     if (!event.isComposing) this.selectActiveSuggestion(event);
     return false;
   }

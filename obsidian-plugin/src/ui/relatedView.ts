@@ -28,16 +28,16 @@ interface Target {
 }
 
 export class RelatedView extends ItemView {
-  private list: ResultList | null = null;
-  private suggestions: Suggestions | null = null;
-  private banners: Banners | null = null;
-  private heading: HTMLElement | null = null;
-  private message: HTMLElement | null = null;
-  private timer: number | null = null;
-  private asked = "";
-  private bySection = true;
-  private wasReady = false;
-  private running: AbortController | null = null;
+  #list: ResultList | null = null;
+  #suggestions: Suggestions | null = null;
+  #banners: Banners | null = null;
+  #heading: HTMLElement | null = null;
+  #message: HTMLElement | null = null;
+  #timer: number | null = null;
+  #asked = "";
+  #bySection = true;
+  #wasReady = false;
+  #running: AbortController | null = null;
 
   constructor(
     leaf: WorkspaceLeaf,
@@ -57,60 +57,60 @@ export class RelatedView extends ItemView {
   }
 
   override async onOpen(): Promise<void> {
-    this.draw();
+    this.#draw();
     const { workspace } = this.app;
-    this.registerEvent(workspace.on("active-leaf-change", () => this.follow()));
-    this.registerEvent(workspace.on("file-open", () => this.follow()));
+    this.registerEvent(workspace.on("active-leaf-change", () => this.#follow()));
+    this.registerEvent(workspace.on("file-open", () => this.#follow()));
     this.registerEvent(
       workspace.on("editor-change", (_, { file }) => {
-        this.follow();
-        if (file !== null && this.contentEl.isShown()) this.suggestions?.edited(file.path);
+        this.#follow();
+        if (file !== null && this.contentEl.isShown()) this.#suggestions?.edited(file.path);
       }),
     );
     // The editor tells nobody that its cursor moved: keys and clicks in it do.
     // Each window has a document of its own.
-    this.registerDomEvent(activeDocument, "selectionchange", () => this.follow());
+    this.registerDomEvent(activeDocument, "selectionchange", () => this.#follow());
     const opened = workspace.on("window-open", (_, { document }) =>
-      this.registerDomEvent(document, "selectionchange", () => this.follow()),
+      this.registerDomEvent(document, "selectionchange", () => this.#follow()),
     );
     this.registerEvent(opened);
     this.register(
       this.context.service.watch(() => {
         const { service } = this.context;
-        this.banners?.render(bannersFor(service.situation));
-        if (service.ready && !this.wasReady) this.asked = ""; // connected again: what failed may work
-        this.wasReady = service.ready;
-        if (service.ready) this.follow();
+        this.#banners?.render(bannersFor(service.situation));
+        if (service.ready && !this.#wasReady) this.#asked = ""; // connected again: what failed may work
+        this.#wasReady = service.ready;
+        if (service.ready) this.#follow();
       }),
     );
     this.register(
       this.context.service.watchNotes(() => {
-        this.asked = "";
-        this.follow();
+        this.#asked = "";
+        this.#follow();
       }),
     );
-    this.banners?.render(bannersFor(this.context.service.situation));
-    this.follow();
+    this.#banners?.render(bannersFor(this.context.service.situation));
+    this.#follow();
   }
 
   override async onClose(): Promise<void> {
-    this.running?.abort();
-    this.suggestions?.stop();
-    if (this.timer !== null) window.clearTimeout(this.timer);
+    this.#running?.abort();
+    this.#suggestions?.stop();
+    if (this.#timer !== null) window.clearTimeout(this.#timer);
     this.contentEl.empty();
   }
 
   settingsChanged(): void {
-    this.asked = "";
-    this.follow();
+    this.#asked = "";
+    this.#follow();
   }
 
   languageChanged(): void {
-    this.draw();
+    this.#draw();
     this.settingsChanged();
   }
 
-  private draw(): void {
+  #draw(): void {
     const { contentEl, context } = this;
     contentEl.empty();
     contentEl.addClass("sidelight-view");
@@ -128,11 +128,11 @@ export class RelatedView extends ItemView {
         el.toggleClass("is-active", on);
         el.setAttribute("aria-pressed", String(on));
         set(on);
-        this.asked = "";
-        this.follow();
+        this.#asked = "";
+        this.#follow();
       });
     };
-    toggle("heading", t("related.bySection"), this.bySection, (on) => (this.bySection = on));
+    toggle("heading", t("related.bySection"), this.#bySection, (on) => (this.#bySection = on));
     toggle("unlink", t("related.hideLinked"), context.settings.relatedHideLinked, (on) => {
       context.settings.relatedHideLinked = on;
       run(context.saveSettings());
@@ -141,57 +141,57 @@ export class RelatedView extends ItemView {
       context.settings.suggestLinks = on;
       run(context.saveSettings());
     });
-    this.banners = new Banners(contentEl.createDiv(), (action) =>
+    this.#banners = new Banners(contentEl.createDiv(), (action) =>
       performBannerAction(context, action),
     );
-    this.heading = contentEl.createDiv({ cls: "sidelight-info" });
+    this.#heading = contentEl.createDiv({ cls: "sidelight-info" });
     const answer = contentEl.createDiv({ cls: "search-result-container sidelight-answer" });
-    this.message = answer.createDiv({ cls: "sidelight-note" });
+    this.#message = answer.createDiv({ cls: "sidelight-note" });
     const actions = actionsFor(context, {
       source: RELATED_VIEW,
       owner: this,
-      gone: (result) => this.list?.markGone(result.ref),
+      gone: (result) => this.#list?.markGone(result.ref),
       leave: () => undefined,
     });
-    this.list = new ResultList(answer.createDiv(), actions, this);
-    this.suggestions?.stop();
-    this.suggestions = new Suggestions(answer.createDiv(), context);
+    this.#list = new ResultList(answer.createDiv(), actions, this);
+    this.#suggestions?.stop();
+    this.#suggestions = new Suggestions(answer.createDiv(), context);
   }
 
-  private follow(): void {
-    if (this.timer !== null) window.clearTimeout(this.timer);
-    this.timer = window.setTimeout(() => {
-      this.timer = null;
-      void this.update();
+  #follow(): void {
+    if (this.#timer !== null) window.clearTimeout(this.#timer);
+    this.#timer = window.setTimeout(() => {
+      this.#timer = null;
+      void this.#update();
     }, FOLLOW_MS);
   }
 
-  private async update(): Promise<void> {
-    const target = this.target();
-    if (target === null) return this.say(t("related.noNote"), "");
+  async #update(): Promise<void> {
+    const target = this.#target();
+    if (target === null) return this.#say(t("related.noNote"), "");
     if (!this.context.service.ready || !this.contentEl.isShown()) return;
     const { file, line, section } = target;
     const key = `${file.path}:${line ?? ""}`;
-    if (key === this.asked) return;
-    this.asked = key;
-    this.running?.abort();
+    if (key === this.#asked) return;
+    this.#asked = key;
+    this.#running?.abort();
     const controller = new AbortController();
-    this.running = controller;
+    this.#running = controller;
     try {
       const params = { path: file.path, limit: LIMIT, ...(line === null ? {} : { line }) };
       const result = await this.context.service.related(params, controller.signal);
-      if (this.running !== controller) return;
-      this.show(result, file, section);
-      await this.suggestions?.show(file);
+      if (this.#running !== controller) return;
+      this.#show(result, file, section);
+      await this.#suggestions?.show(file);
     } catch (error) {
-      if (this.running !== controller) return;
-      this.asked = "";
-      this.say(await this.explained(error, file), titleOf(file.path));
+      if (this.#running !== controller) return;
+      this.#asked = "";
+      this.#say(await this.#explained(error, file), titleOf(file.path));
     }
   }
 
   // Why there is nothing for a note that the index does not hold.
-  private async explained(error: unknown, file: TFile): Promise<string> {
+  async #explained(error: unknown, file: TFile): Promise<string> {
     const failure = failureOf(error);
     if (!["NOT_FOUND", "PATH_REFUSED"].includes(failure.code)) return inOneLine(failure);
     const status = await this.context.service.noteStatus(file.path).catch(() => null);
@@ -201,11 +201,11 @@ export class RelatedView extends ItemView {
   }
 
   // The note that is being read or written, and the section under its cursor.
-  private target(): Target | null {
+  #target(): Target | null {
     const view = this.app.workspace.getMostRecentLeaf()?.view;
     const file = view instanceof MarkdownView ? view.file : this.app.workspace.getActiveFile();
     if (file === null || file.extension !== "md") return null;
-    if (!(view instanceof MarkdownView) || !this.bySection)
+    if (!(view instanceof MarkdownView) || !this.#bySection)
       return { file, line: null, section: "" };
     const headings = (this.app.metadataCache.getFileCache(file)?.headings ?? []).map((entry) => ({
       text: entry.heading,
@@ -216,27 +216,27 @@ export class RelatedView extends ItemView {
     return { file, line, section: text };
   }
 
-  private show(result: SearchResult, file: TFile, section: string): void {
-    const shown = this.wanted(result.results, file);
+  #show(result: SearchResult, file: TFile, section: string): void {
+    const shown = this.#wanted(result.results, file);
     const title = section === "" ? titleOf(file.path) : `${titleOf(file.path)} › ${section}`;
     const nothing = result.reasons.map(reasonText).join(" ") || t("related.nothing");
-    this.say(shown.length === 0 ? nothing : "", title);
+    this.#say(shown.length === 0 ? nothing : "", title);
     const groups = groupResults(shown, "relevance", () => 0);
-    this.list?.render(groups, this.context.settings);
+    this.#list?.render(groups, this.context.settings);
   }
 
-  private wanted(results: readonly Result[], file: TFile): Result[] {
+  #wanted(results: readonly Result[], file: TFile): Result[] {
     if (!this.context.settings.relatedHideLinked) return [...results];
     const linked = this.app.metadataCache.resolvedLinks[file.path] ?? {};
     return results.filter((result) => isUnlinked(result, linked));
   }
 
-  private say(message: string, title: string): void {
-    this.heading?.setText(title === "" ? "" : t("related.to", { note: title }));
-    this.message?.setText(message);
-    this.message?.toggle(message !== "");
+  #say(message: string, title: string): void {
+    this.#heading?.setText(title === "" ? "" : t("related.to", { note: title }));
+    this.#message?.setText(message);
+    this.#message?.toggle(message !== "");
     if (message === "") return;
-    this.list?.render(NO_GROUPS, this.context.settings);
-    this.suggestions?.clear();
+    this.#list?.render(NO_GROUPS, this.context.settings);
+    this.#suggestions?.clear();
   }
 }

@@ -36,13 +36,13 @@ interface Row {
 const WEAKER = "/weaker/";
 
 export class ResultList {
-  private rows: Row[] = [];
-  private groups: Groups = NO_GROUPS;
-  private showWeaker = false;
-  private options: ListOptions = { fullPassages: false, showChannels: true };
-  private readonly collapsed = new Set<string>();
-  private readonly gone = new Set<string>();
-  private readonly verdicts = new Map<string, Verdict>();
+  #rows: Row[] = [];
+  #groups: Groups = NO_GROUPS;
+  #showWeaker = false;
+  #options: ListOptions = { fullPassages: false, showChannels: true };
+  readonly #collapsed = new Set<string>();
+  readonly #gone = new Set<string>();
+  readonly #verdicts = new Map<string, Verdict>();
 
   constructor(
     private readonly container: HTMLElement,
@@ -52,21 +52,21 @@ export class ResultList {
     container.addClass("sidelight-results");
     container.setAttribute("role", "tree");
     container.setAttribute("aria-label", t("results.label"));
-    owner.registerDomEvent(container, "keydown", (event) => this.onKey(event));
+    owner.registerDomEvent(container, "keydown", (event) => this.#onKey(event));
   }
 
   /** Whether someone is at the list: what they look at must not move. */
   get isHeld(): boolean {
-    return this.container.matches(":hover") || this.focusedRow() !== null;
+    return this.container.matches(":hover") || this.#focusedRow() !== null;
   }
 
   /** Another question: what was said of results was said to the one before. */
   forgetVerdicts(): void {
-    this.verdicts.clear();
+    this.#verdicts.clear();
   }
 
   get isEmpty(): boolean {
-    return this.rows.length === 0;
+    return this.#rows.length === 0;
   }
 
   /**
@@ -74,65 +74,65 @@ export class ResultList {
    * as nothing here asks the browser for a layout while the list is empty.
    */
   render(groups: Groups, options: ListOptions): void {
-    const focused = this.focusedRow()?.key;
-    this.groups = groups;
-    this.options = options;
-    this.rows = [];
+    const focused = this.#focusedRow()?.key;
+    this.#groups = groups;
+    this.#options = options;
+    this.#rows = [];
     this.container.empty();
-    for (const group of groups.direct) this.drawGroup(this.container, group, "direct");
+    for (const group of groups.direct) this.#drawGroup(this.container, group, "direct");
     if (groups.linked.length > 0) {
       const title = this.container.createDiv({ cls: "sidelight-part" });
       title.createSpan({ text: t("results.linked") });
       setTooltip(title, t("results.linked.tip"));
-      for (const group of groups.linked) this.drawGroup(this.container, group, "linked");
+      for (const group of groups.linked) this.#drawGroup(this.container, group, "linked");
     }
-    this.drawWeaker(groups.weaker);
+    this.#drawWeaker(groups.weaker);
     if (groups.late.length > 0) {
       const title = this.container.createDiv({ cls: "sidelight-part" });
       title.createSpan({ text: t("results.late") });
       setTooltip(title, t("results.late.tip"));
-      for (const group of groups.late) this.drawGroup(this.container, group, "late");
+      for (const group of groups.late) this.#drawGroup(this.container, group, "late");
     }
-    const again = this.rows.find((row) => row.key === focused);
+    const again = this.#rows.find((row) => row.key === focused);
     if (again !== undefined) again.el.focus({ preventScroll: true });
-    this.setTabStop(again ?? this.rows[0]);
+    this.#setTabStop(again ?? this.#rows[0]);
   }
 
   /** Puts the keyboard on the first row; false if there is none. */
   focusFirst(): boolean {
-    const first = this.visibleRows().find((row) => row.result !== null) ?? this.rows[0];
+    const first = this.#visibleRows().find((row) => row.result !== null) ?? this.#rows[0];
     if (first === undefined) return false;
-    this.focus(first);
+    this.#focus(first);
     return true;
   }
 
   firstResult(): Result | null {
-    return this.rows.find((row) => row.result !== null)?.result ?? null;
+    return this.#rows.find((row) => row.result !== null)?.result ?? null;
   }
 
   get allCollapsed(): boolean {
-    const groups = this.allGroups();
-    return groups.length > 0 && groups.every((group) => this.collapsed.has(group.key));
+    const groups = this.#allGroups();
+    return groups.length > 0 && groups.every((group) => this.#collapsed.has(group.key));
   }
 
   setAllCollapsed(collapsed: boolean): void {
-    this.collapsed.clear();
-    if (collapsed) for (const group of this.allGroups()) this.collapsed.add(group.key);
-    this.render(this.groups, this.options);
+    this.#collapsed.clear();
+    if (collapsed) for (const group of this.#allGroups()) this.#collapsed.add(group.key);
+    this.render(this.#groups, this.#options);
   }
 
   /** Shows that a passage was not found any more when it was opened. */
   markGone(ref: string): void {
-    this.gone.add(ref);
-    this.render(this.groups, this.options);
+    this.#gone.add(ref);
+    this.render(this.#groups, this.#options);
   }
 
-  private allGroups(): NoteGroup[] {
-    const { direct, linked, weaker, late } = this.groups;
-    return [...direct, ...linked, ...(this.showWeaker ? weaker : []), ...late];
+  #allGroups(): NoteGroup[] {
+    const { direct, linked, weaker, late } = this.#groups;
+    return [...direct, ...linked, ...(this.#showWeaker ? weaker : []), ...late];
   }
 
-  private drawWeaker(groups: readonly NoteGroup[]): void {
+  #drawWeaker(groups: readonly NoteGroup[]): void {
     if (groups.length === 0) return;
     const count = groups.reduce((sum, group) => sum + group.passages.length, 0);
     const self = this.container.createDiv({
@@ -140,20 +140,20 @@ export class ResultList {
     });
     self.setAttribute("role", "treeitem");
     self.setAttribute("aria-level", "1");
-    self.setAttribute("aria-expanded", String(this.showWeaker));
+    self.setAttribute("aria-expanded", String(this.#showWeaker));
     self.tabIndex = -1;
-    drawArrow(self, !this.showWeaker);
+    drawArrow(self, !this.#showWeaker);
     self.createDiv({ cls: "tree-item-inner", text: t("results.weaker", { n: count }) });
     setTooltip(self, t("results.weaker.tip"));
-    self.addEventListener("click", () => this.toggle(WEAKER));
-    this.rows.push({ el: self, key: WEAKER, group: WEAKER, result: null });
-    if (!this.showWeaker) return;
-    for (const group of groups) this.drawGroup(this.container, group, "weaker");
+    self.addEventListener("click", () => this.#toggle(WEAKER));
+    this.#rows.push({ el: self, key: WEAKER, group: WEAKER, result: null });
+    if (!this.#showWeaker) return;
+    for (const group of groups) this.#drawGroup(this.container, group, "weaker");
   }
 
-  private drawGroup(parent: HTMLElement, group: NoteGroup, part: string): void {
+  #drawGroup(parent: HTMLElement, group: NoteGroup, part: string): void {
     const key = `${part}:${group.key}`;
-    const isCollapsed = this.collapsed.has(group.key);
+    const isCollapsed = this.#collapsed.has(group.key);
     const item = parent.createDiv({ cls: "tree-item search-result" });
     item.toggleClass("is-collapsed", isCollapsed);
     const self = item.createDiv({ cls: "tree-item-self search-result-file-title is-clickable" });
@@ -170,17 +170,17 @@ export class ResultList {
     const outer = self.createDiv({ cls: "tree-item-flair-outer" });
     outer.createSpan({ cls: "tree-item-flair", text: String(group.passages.length) });
     self.addEventListener("click", (event) => {
-      if (Keymap.isModEvent(event) !== false) this.openGroup(group, event);
-      else this.toggle(group.key);
+      if (Keymap.isModEvent(event) !== false) this.#openGroup(group, event);
+      else this.#toggle(group.key);
     });
-    this.rows.push({ el: self, key, group: group.key, result: null });
+    this.#rows.push({ el: self, key, group: group.key, result: null });
     if (isCollapsed) return;
     const matches = item.createDiv({ cls: "search-result-file-matches" });
     matches.setAttribute("role", "group");
-    for (const result of group.passages) this.drawPassage(matches, group, result, key);
+    for (const result of group.passages) this.#drawPassage(matches, group, result, key);
   }
 
-  private drawPassage(parent: HTMLElement, group: NoteGroup, result: Result, key: string): void {
+  #drawPassage(parent: HTMLElement, group: NoteGroup, result: Result, key: string): void {
     const el = parent.createDiv({ cls: "search-result-file-match sidelight-passage" });
     el.setAttribute("role", "treeitem");
     el.setAttribute("aria-level", "2");
@@ -194,16 +194,16 @@ export class ResultList {
       result,
       { ...this.host, judge },
       {
-        ...this.options,
-        isGone: this.gone.has(result.ref),
-        verdict: this.verdicts.get(result.ref),
+        ...this.#options,
+        isGone: this.#gone.has(result.ref),
+        verdict: this.#verdicts.get(result.ref),
       },
     );
-    this.listen(el, result);
-    this.rows.push({ el, key: `${key}#${result.ref}`, group: group.key, result });
+    this.#listen(el, result);
+    this.#rows.push({ el, key: `${key}#${result.ref}`, group: group.key, result });
   }
 
-  private openGroup(group: NoteGroup, event: UserEvent): void {
+  #openGroup(group: NoteGroup, event: UserEvent): void {
     const [first] = group.passages;
     if (isOwn(group)) this.host.openNote(group.path, event);
     else if (first !== undefined) this.host.open(first, event);
@@ -212,14 +212,14 @@ export class ResultList {
   /** Says whether a passage helped; a second time takes it back. */
   judge(result: Result, clicked: Verdict): void {
     if (this.host.judge === null) return;
-    const verdict = nextVerdict(this.verdicts.get(result.ref), clicked);
-    if (verdict === "withdrawn") this.verdicts.delete(result.ref);
-    else this.verdicts.set(result.ref, verdict);
+    const verdict = nextVerdict(this.#verdicts.get(result.ref), clicked);
+    if (verdict === "withdrawn") this.#verdicts.delete(result.ref);
+    else this.#verdicts.set(result.ref, verdict);
     this.host.judge(result, verdict);
-    this.render(this.groups, this.options);
+    this.render(this.#groups, this.#options);
   }
 
-  private listen(el: HTMLElement, result: Result): void {
+  #listen(el: HTMLElement, result: Result): void {
     el.addEventListener("click", (event) => this.host.open(result, event));
     el.addEventListener("auxclick", (event) => {
       if (event.button === 1) this.host.open(result, event);
@@ -229,27 +229,27 @@ export class ResultList {
       this.host.menu(result, event);
     });
     el.addEventListener("mouseover", (event) => this.host.preview(result, el, event));
-    el.addEventListener("focus", () => this.setTabStop(this.rows.find((row) => row.el === el)));
+    el.addEventListener("focus", () => this.#setTabStop(this.#rows.find((row) => row.el === el)));
     el.addEventListener("dragstart", (event) => {
       event.dataTransfer?.setData("text/plain", this.host.dragText(result));
     });
   }
 
-  private onKey(event: KeyboardEvent): void {
+  #onKey(event: KeyboardEvent): void {
     if (event.isComposing || event.key === "Process") return;
-    const row = this.focusedRow();
+    const row = this.#focusedRow();
     if (row === null) return;
-    if (this.perform(event, row)) {
+    if (this.#perform(event, row)) {
       event.preventDefault();
       event.stopPropagation();
     }
   }
 
-  private perform(event: KeyboardEvent, row: Row): boolean {
-    const rows = this.visibleRows();
+  #perform(event: KeyboardEvent, row: Row): boolean {
+    const rows = this.#visibleRows();
     const index = rows.indexOf(row);
     const go = (target: Row | undefined): boolean => {
-      if (target !== undefined) this.focus(target);
+      if (target !== undefined) this.#focus(target);
       return true;
     };
     switch (event.key) {
@@ -264,14 +264,14 @@ export class ResultList {
         return go(rows.at(-1));
       case "ArrowLeft":
         if (row.result !== null) return go(rows.find((r) => r.group === row.group && !r.result));
-        if (!this.isClosed(row.group)) this.toggle(row.group);
+        if (!this.#isClosed(row.group)) this.#toggle(row.group);
         return true;
       case "ArrowRight":
-        if (row.result === null && this.isClosed(row.group)) this.toggle(row.group);
+        if (row.result === null && this.#isClosed(row.group)) this.#toggle(row.group);
         else if (row.result === null) return go(rows[index + 1]);
         return true;
       case "Enter":
-        return this.enter(event, row);
+        return this.#enter(event, row);
       case "Escape":
         this.host.leave();
         return true;
@@ -296,46 +296,46 @@ export class ResultList {
     }
   }
 
-  private enter(event: KeyboardEvent, row: Row): boolean {
+  #enter(event: KeyboardEvent, row: Row): boolean {
     if (row.result === null) {
-      if (Keymap.isModEvent(event) === false || row.group === WEAKER) this.toggle(row.group);
+      if (Keymap.isModEvent(event) === false || row.group === WEAKER) this.#toggle(row.group);
       else {
-        const group = this.allGroups().find(({ key }) => key === row.group);
-        if (group !== undefined) this.openGroup(group, event);
+        const group = this.#allGroups().find(({ key }) => key === row.group);
+        if (group !== undefined) this.#openGroup(group, event);
       }
     } else if (event.altKey && !event.ctrlKey && !event.metaKey) this.host.insert(row.result);
     else this.host.open(row.result, event);
     return true;
   }
 
-  private isClosed(group: string): boolean {
-    return group === WEAKER ? !this.showWeaker : this.collapsed.has(group);
+  #isClosed(group: string): boolean {
+    return group === WEAKER ? !this.#showWeaker : this.#collapsed.has(group);
   }
 
-  private toggle(path: string): void {
-    if (path === WEAKER) this.showWeaker = !this.showWeaker;
-    else if (!this.collapsed.delete(path)) this.collapsed.add(path);
-    this.render(this.groups, this.options);
+  #toggle(path: string): void {
+    if (path === WEAKER) this.#showWeaker = !this.#showWeaker;
+    else if (!this.#collapsed.delete(path)) this.#collapsed.add(path);
+    this.render(this.#groups, this.#options);
   }
 
-  private visibleRows(): Row[] {
-    return this.rows;
+  #visibleRows(): Row[] {
+    return this.#rows;
   }
 
-  private focusedRow(): Row | null {
+  #focusedRow(): Row | null {
     const active = this.container.ownerDocument.activeElement;
-    return this.rows.find((row) => row.el === active) ?? null;
+    return this.#rows.find((row) => row.el === active) ?? null;
   }
 
-  private focus(row: Row): void {
-    this.setTabStop(row);
+  #focus(row: Row): void {
+    this.#setTabStop(row);
     row.el.focus({ preventScroll: true });
     row.el.scrollIntoView({ block: "nearest" });
   }
 
   // One row is in the tab order: Tab enters the list where it was left.
-  private setTabStop(row: Row | undefined): void {
-    for (const other of this.rows) other.el.tabIndex = other === row ? 0 : -1;
+  #setTabStop(row: Row | undefined): void {
+    for (const other of this.#rows) other.el.tabIndex = other === row ? 0 : -1;
   }
 }
 

@@ -15,30 +15,30 @@ export interface SearchBoxHost {
 
 export class SearchBox {
   readonly input: HTMLInputElement;
-  private readonly search: SearchComponent;
-  private readonly walk: HistoryWalk;
-  private composing = false;
-  private setting = false; // the text changes by our own hand
+  readonly #search: SearchComponent;
+  readonly #walk: HistoryWalk;
+  #composing = false;
+  #setting = false; // the text changes by our own hand
 
   constructor(
     container: HTMLElement,
     private readonly host: SearchBoxHost,
     owner: Component,
   ) {
-    this.search = new SearchComponent(container);
-    this.search.setPlaceholder(t("search.placeholder"));
-    this.input = this.search.inputEl;
+    this.#search = new SearchComponent(container);
+    this.#search.setPlaceholder(t("search.placeholder"));
+    this.input = this.#search.inputEl;
     this.input.setAttribute("aria-label", t("search.placeholder"));
     this.input.setAttribute("enterkeyhint", "search");
     this.input.spellcheck = false;
-    this.walk = new HistoryWalk(() => host.history());
-    this.search.onChange(() => this.changed());
-    owner.registerDomEvent(this.input, "compositionstart", () => (this.composing = true));
+    this.#walk = new HistoryWalk(() => host.history());
+    this.#search.onChange(() => this.#changed());
+    owner.registerDomEvent(this.input, "compositionstart", () => (this.#composing = true));
     owner.registerDomEvent(this.input, "compositionend", () => {
-      this.composing = false;
-      this.changed();
+      this.#composing = false;
+      this.#changed();
     });
-    owner.registerDomEvent(this.input, "keydown", (event) => this.onKey(event));
+    owner.registerDomEvent(this.input, "keydown", (event) => this.#onKey(event));
   }
 
   get value(): string {
@@ -47,8 +47,8 @@ export class SearchBox {
 
   /** Sets the text without telling the host. */
   set(text: string): void {
-    this.write(text);
-    this.walk.reset();
+    this.#write(text);
+    this.#walk.reset();
   }
 
   focus(select = false): void {
@@ -56,35 +56,35 @@ export class SearchBox {
     if (select) this.input.select();
   }
 
-  private changed(): void {
+  #changed(): void {
     // While a pinyin candidate is being composed the field holds letters nobody searches for.
-    if (this.composing || this.setting) return;
-    this.walk.reset();
+    if (this.#composing || this.#setting) return;
+    this.#walk.reset();
     this.host.typed(this.input.value);
   }
 
-  private onKey(event: KeyboardEvent): void {
+  #onKey(event: KeyboardEvent): void {
     // "Process": the key belongs to the input method, also where `isComposing` is already false.
-    if (event.isComposing || this.composing || event.key === "Process") return;
-    if (this.perform(event)) event.preventDefault();
+    if (event.isComposing || this.#composing || event.key === "Process") return;
+    if (this.#perform(event)) event.preventDefault();
   }
 
-  private write(text: string): void {
-    this.setting = true;
-    this.search.setValue(text);
-    this.setting = false;
+  #write(text: string): void {
+    this.#setting = true;
+    this.#search.setValue(text);
+    this.#setting = false;
   }
 
-  private perform(event: KeyboardEvent): boolean {
+  #perform(event: KeyboardEvent): boolean {
     switch (event.key) {
       case "Enter":
         if (event.altKey || event.ctrlKey || event.metaKey) return this.host.acted(event);
         this.host.submitted(this.input.value);
         return true;
       case "ArrowDown":
-        return this.walk.active ? this.show(this.walk.newer()) : this.host.down();
+        return this.#walk.active ? this.#show(this.#walk.newer()) : this.host.down();
       case "ArrowUp":
-        return this.show(this.walk.older(this.input.value));
+        return this.#show(this.#walk.older(this.input.value));
       case "Escape":
         if (this.input.value === "") return false;
         this.set("");
@@ -95,9 +95,9 @@ export class SearchBox {
     }
   }
 
-  private show(entry: string | null): boolean {
+  #show(entry: string | null): boolean {
     if (entry === null) return false;
-    this.write(entry);
+    this.#write(entry);
     this.input.setSelectionRange(entry.length, entry.length);
     this.host.typed(entry);
     return true;

@@ -14,8 +14,8 @@ export interface ToolbarHost {
 }
 
 export class SearchToolbar {
-  private readonly collapse: HTMLElement;
-  private readonly full: HTMLElement;
+  readonly #collapse: HTMLElement;
+  readonly #full: HTMLElement;
 
   constructor(
     header: HTMLElement,
@@ -23,13 +23,13 @@ export class SearchToolbar {
     host: ToolbarHost,
   ) {
     const bar = header.createDiv({ cls: "nav-buttons-container" });
-    this.collapse = toolButton(bar, "chevrons-down-up", t("tool.collapse"), () =>
+    this.#collapse = toolButton(bar, "chevrons-down-up", t("tool.collapse"), () =>
       host.toggleCollapsed(),
     );
     toolButton(bar, "arrow-up-narrow-wide", t("tool.sort"), (event) =>
       showMenuAt(sortMenu(context), event),
     );
-    this.full = toolButton(bar, "text", t("tool.context"), () => {
+    this.#full = toolButton(bar, "text", t("tool.context"), () => {
       change(context, { fullPassages: !context.settings.fullPassages });
     });
     toolButton(bar, "star", t("tool.save"), () => host.saveSearch());
@@ -40,10 +40,10 @@ export class SearchToolbar {
   /** Shows what the two switches stand at. */
   show(allCollapsed: boolean): void {
     const { fullPassages } = this.context.settings;
-    this.full.toggleClass("is-active", fullPassages);
-    this.full.setAttribute("aria-pressed", String(fullPassages));
-    setIcon(this.collapse, allCollapsed ? "chevrons-up-down" : "chevrons-down-up");
-    this.collapse.setAttribute("aria-label", t(allCollapsed ? "tool.expand" : "tool.collapse"));
+    this.#full.toggleClass("is-active", fullPassages);
+    this.#full.setAttribute("aria-pressed", String(fullPassages));
+    setIcon(this.#collapse, allCollapsed ? "chevrons-up-down" : "chevrons-down-up");
+    this.#collapse.setAttribute("aria-label", t(allCollapsed ? "tool.expand" : "tool.collapse"));
   }
 }
 

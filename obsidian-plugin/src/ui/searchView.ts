@@ -33,22 +33,22 @@ interface ViewState {
 }
 
 export class SearchView extends ItemView {
-  private readonly session: SearchSession;
-  private box: SearchBox | null = null;
+  readonly #session: SearchSession;
+  #box: SearchBox | null = null;
   private list: ResultList | null = null;
-  private banners: Banners | null = null;
-  private chips: HTMLElement | null = null;
-  private info: HTMLElement | null = null;
-  private answerEl: HTMLElement | null = null;
-  private toolbar: SearchToolbar | null = null;
-  private showNear = false;
-  private showHelp = false;
-  private scrollOnce: number | null = null;
+  #banners: Banners | null = null;
+  #chips: HTMLElement | null = null;
+  #info: HTMLElement | null = null;
+  #answerEl: HTMLElement | null = null;
+  #toolbar: SearchToolbar | null = null;
+  #showNear = false;
+  #showHelp = false;
+  #scrollOnce: number | null = null;
   private refreshTimer: number | null = null;
-  private wasReady = false;
-  private applied: Pick<PluginSettings, "limit" | "mode" | "rerank">; // settings as last seen
-  private shown = ""; // what the list shows
-  private judgedText = ""; // the query whose results verdicts are about
+  #wasReady = false;
+  #applied: Pick<PluginSettings, "limit" | "mode" | "rerank">; // settings as last seen
+  #shown = ""; // what the list shows
+  #judgedText = ""; // the query whose results verdicts are about
 
   constructor(
     leaf: WorkspaceLeaf,
@@ -58,14 +58,14 @@ export class SearchView extends ItemView {
     this.icon = ICON;
     this.navigation = false;
     const { service, settings } = context;
-    this.applied = { ...settings };
-    this.session = new SearchSession(
+    this.#applied = { ...settings };
+    this.#session = new SearchSession(
       (question, typing, signal, more) => service.search(question, typing, signal, more),
       {
         set: (callback, ms) => window.setTimeout(callback, ms),
         clear: (timer) => window.clearTimeout(timer),
       },
-      (state) => this.show(state),
+      (state) => this.#show(state),
       {
         mode: settings.mode,
         scope: { kind: "vault" },
@@ -87,106 +87,106 @@ export class SearchView extends ItemView {
   }
 
   override async onOpen(): Promise<void> {
-    this.draw();
+    this.#draw();
     const { service } = this.context;
-    this.wasReady = service.ready;
-    this.register(service.watch(() => this.situationChanged()));
+    this.#wasReady = service.ready;
+    this.register(service.watch(() => this.#situationChanged()));
     this.register(service.watchNotes(() => this.refreshSoon()));
-    this.situationChanged();
-    this.show(this.session.state);
+    this.#situationChanged();
+    this.#show(this.#session.state);
   }
 
   override async onClose(): Promise<void> {
-    this.session.stop();
+    this.#session.stop();
     if (this.refreshTimer !== null) window.clearTimeout(this.refreshTimer);
     this.contentEl.empty();
   }
 
   override getState(): Record<string, unknown> {
-    const { text, mode, scope } = this.session.state.question;
-    return { query: text, mode, scope, scroll: this.answerEl?.scrollTop ?? 0 };
+    const { text, mode, scope } = this.#session.state.question;
+    return { query: text, mode, scope, scroll: this.#answerEl?.scrollTop ?? 0 };
   }
 
   override async setState(state: unknown, result: ViewStateResult): Promise<void> {
     const { query, mode, scope, scroll } = (state ?? {}) as ViewState;
-    await this.session.change({
+    await this.#session.change({
       ...(MODES.includes(mode as Mode) ? { mode: mode as Mode } : {}),
       ...(isScope(scope) ? { scope } : {}),
     });
-    if (typeof scroll === "number") this.scrollOnce = scroll;
+    if (typeof scroll === "number") this.#scrollOnce = scroll;
     if (typeof query === "string" && query !== "") this.search(query);
-    else this.show(this.session.state);
+    else this.#show(this.#session.state);
     await super.setState(state, result);
   }
 
   /** Puts a query into the field and runs it. */
   search(query: string): void {
-    this.box?.set(query);
-    this.showHelp = false;
-    if (query.trim() !== "") this.keep(query);
-    run(this.session.submit(query));
+    this.#box?.set(query);
+    this.#showHelp = false;
+    if (query.trim() !== "") this.#keep(query);
+    run(this.#session.submit(query));
   }
 
   focusBox(): void {
-    this.box?.focus(true);
+    this.#box?.focus(true);
   }
 
   /** Settings changed: draw again with them. What was chosen for this search alone stays. */
   settingsChanged(): void {
     const { limit, mode, rerank } = this.context.settings;
-    const { applied } = this;
+    const applied = this.#applied;
     const changes = {
       ...(limit === applied.limit ? {} : { limit }),
       ...(mode === applied.mode ? {} : { mode }),
       ...(rerank === applied.rerank ? {} : { rerank }),
     };
-    this.applied = { limit, mode, rerank };
-    if (Object.keys(changes).length > 0) run(this.session.change(changes));
-    else this.show(this.session.state);
+    this.#applied = { limit, mode, rerank };
+    if (Object.keys(changes).length > 0) run(this.#session.change(changes));
+    else this.#show(this.#session.state);
   }
 
   /** Another language: everything is drawn anew. */
   languageChanged(): void {
-    this.draw();
-    this.situationChanged();
-    this.show(this.session.state);
+    this.#draw();
+    this.#situationChanged();
+    this.#show(this.#session.state);
   }
 
-  private draw(): void {
+  #draw(): void {
     const { contentEl } = this;
     contentEl.empty();
     contentEl.addClass("sidelight-view");
-    this.drawToolbar(contentEl.createDiv({ cls: "nav-header" }));
+    this.#drawToolbar(contentEl.createDiv({ cls: "nav-header" }));
     const row = contentEl.createDiv({ cls: "search-row sidelight-search-row" });
-    this.box = new SearchBox(
+    this.#box = new SearchBox(
       row,
       {
-        typed: (text) => this.typed(text),
-        submitted: (text) => this.submitted(text),
+        typed: (text) => this.#typed(text),
+        submitted: (text) => this.#submitted(text),
         down: () => this.list?.focusFirst() ?? false,
-        acted: (event) => this.actOnFirst(event),
+        acted: (event) => this.#actOnFirst(event),
         history: () => this.context.device.history,
       },
       this,
     );
-    this.box.set(this.session.state.question.text);
-    this.chips = contentEl.createDiv({ cls: "sidelight-chips" });
-    this.banners = new Banners(contentEl.createDiv(), (action) =>
+    this.#box.set(this.#session.state.question.text);
+    this.#chips = contentEl.createDiv({ cls: "sidelight-chips" });
+    this.#banners = new Banners(contentEl.createDiv(), (action) =>
       performBannerAction(this.context, action),
     );
-    this.info = contentEl.createDiv({ cls: "sidelight-info" });
-    this.info.setAttribute("aria-live", "polite");
-    this.answerEl = contentEl.createDiv({ cls: "search-result-container sidelight-answer" });
-    const results = this.answerEl.createDiv();
+    this.#info = contentEl.createDiv({ cls: "sidelight-info" });
+    this.#info.setAttribute("aria-live", "polite");
+    this.#answerEl = contentEl.createDiv({ cls: "search-result-container sidelight-answer" });
+    const results = this.#answerEl.createDiv();
     const actions = actionsFor(this.context, {
       source: SEARCH_VIEW,
       owner: this,
       gone: (result) => this.list?.markGone(result.ref),
-      leave: () => this.box?.focus(),
-      opened: () => this.keep(this.session.state.question.text),
-      moreOfNote: (path) => run(this.session.change({ scope: { kind: "note", path } })),
+      leave: () => this.#box?.focus(),
+      opened: () => this.#keep(this.#session.state.question.text),
+      moreOfNote: (path) => run(this.#session.change({ scope: { kind: "note", path } })),
       asked: () => {
-        const { answer, question } = this.session.state;
+        const { answer, question } = this.#session.state;
         return {
           query: answer?.question.text ?? question.text,
           snapshot: answer?.result.index.snapshot ?? "",
@@ -194,39 +194,39 @@ export class SearchView extends ItemView {
       },
     });
     this.list = new ResultList(results, actions, this);
-    this.shown = "";
+    this.#shown = "";
   }
 
-  private drawToolbar(header: HTMLElement): void {
-    this.toolbar = new SearchToolbar(header, this.context, {
+  #drawToolbar(header: HTMLElement): void {
+    this.#toolbar = new SearchToolbar(header, this.context, {
       toggleCollapsed: () => {
         this.list?.setAllCollapsed(!this.list.allCollapsed);
-        this.toolbar?.show(this.list?.allCollapsed ?? false);
+        this.#toolbar?.show(this.list?.allCollapsed ?? false);
       },
-      saveSearch: () => this.saveSearch(),
-      copyResults: () => this.copyResults(),
+      saveSearch: () => this.#saveSearch(),
+      copyResults: () => this.#copyResults(),
       toggleHelp: () => {
-        this.showHelp = !this.showHelp;
-        this.show(this.session.state);
+        this.#showHelp = !this.#showHelp;
+        this.#show(this.#session.state);
       },
     });
   }
 
-  private typed(text: string): void {
-    this.showHelp = false;
-    this.session.type(text);
+  #typed(text: string): void {
+    this.#showHelp = false;
+    this.#session.type(text);
   }
 
-  private submitted(text: string): void {
-    const { question, phase, answer } = this.session.state;
-    this.keep(text);
+  #submitted(text: string): void {
+    const { question, phase, answer } = this.#session.state;
+    this.#keep(text);
     const unchanged = phase === "answered" && answer?.question.text === text;
     // A second Enter on the same query goes to the first result, as in a browser's address bar.
     if (unchanged && question.text === text && this.list?.focusFirst()) return;
-    run(this.session.submit(text));
+    run(this.#session.submit(text));
   }
 
-  private actOnFirst(event: KeyboardEvent): boolean {
+  #actOnFirst(event: KeyboardEvent): boolean {
     const result = this.list?.firstResult();
     if (result === null || result === undefined) return false;
     if (event.altKey) insertLink(this.app, result);
@@ -234,62 +234,62 @@ export class SearchView extends ItemView {
     return true;
   }
 
-  private keep(query: string): void {
+  #keep(query: string): void {
     if (query.trim() !== "")
       this.context.device.history = remember(this.context.device.history, query);
     this.app.workspace.requestSaveLayout();
   }
 
-  private situationChanged(): void {
+  #situationChanged(): void {
     const { service } = this.context;
-    this.banners?.render(bannersFor(service.situation));
+    this.#banners?.render(bannersFor(service.situation));
     const { ready } = service;
-    const reconnected = ready && !this.wasReady;
-    this.wasReady = ready;
-    if (reconnected) run(this.session.refresh());
+    const reconnected = ready && !this.#wasReady;
+    this.#wasReady = ready;
+    if (reconnected) run(this.#session.refresh());
   }
 
   private refreshSoon(): void {
     if (this.refreshTimer !== null || !this.contentEl.isShown()) return;
     this.refreshTimer = window.setTimeout(() => {
       this.refreshTimer = null;
-      run(this.session.refresh());
+      run(this.#session.refresh());
     }, REFRESH_MS);
   }
 
-  private show(state: SearchState): void {
-    const { answerEl, list, info } = this;
+  #show(state: SearchState): void {
+    const [answerEl, list, info] = [this.#answerEl, this.list, this.#info];
     if (answerEl === null || list === null || info === null) return;
     this.contentEl.toggleClass("is-searching", state.phase === "searching");
-    if (this.chips !== null)
+    if (this.#chips !== null)
       drawChips(
-        this.chips,
+        this.#chips,
         state,
         () => this.app.workspace.getActiveFile(),
-        (changes) => run(this.session.change(changes)),
+        (changes) => run(this.#session.change(changes)),
       );
     if (state.phase === "searching" && state.answer !== null) return; // the old list stays
-    if (state.answer?.question.text !== this.judgedText) list.forgetVerdicts();
-    this.judgedText = state.answer?.question.text ?? "";
+    if (state.answer?.question.text !== this.#judgedText) list.forgetVerdicts();
+    this.#judgedText = state.answer?.question.text ?? "";
     info.setText(infoText(state));
     info.toggle(info.textContent !== "");
     info.toggleClass("sidelight-error", state.phase === "failed");
     for (const extra of answerEl.findAll(":scope > .sidelight-extra")) extra.remove();
-    this.showList(state);
-    this.showExtra(state, answerEl.createDiv({ cls: "sidelight-extra" }));
-    this.toolbar?.show(list.allCollapsed);
-    if (this.scrollOnce !== null && state.phase === "answered") {
-      answerEl.scrollTop = this.scrollOnce;
-      this.scrollOnce = null;
+    this.#showList(state);
+    this.#showExtra(state, answerEl.createDiv({ cls: "sidelight-extra" }));
+    this.#toolbar?.show(list.allCollapsed);
+    if (this.#scrollOnce !== null && state.phase === "answered") {
+      answerEl.scrollTop = this.#scrollOnce;
+      this.#scrollOnce = null;
     }
   }
 
-  private showList(state: SearchState): void {
+  #showList(state: SearchState): void {
     const { settings } = this.context;
-    const result = state.phase === "empty" || this.showHelp ? null : state.answer?.result;
+    const result = state.phase === "empty" || this.#showHelp ? null : state.answer?.result;
     const groups =
       result?.status === "no_evidence"
-        ? { ...NO_GROUPS, direct: this.showNear ? byNote(result.near_misses) : [] }
+        ? { ...NO_GROUPS, direct: this.#showNear ? byNote(result.near_misses) : [] }
         : groupResults(
             result?.results ?? [],
             settings.sort,
@@ -301,24 +301,24 @@ export class SearchView extends ItemView {
     // The same answer again, as after a change elsewhere: nothing moves under the mouse, and
     // selected text stays selected.
     const { fullPassages, showChannels } = settings;
-    const shown = JSON.stringify([this.judgedText, groups, fullPassages, showChannels]);
-    if (shown !== this.shown) this.list?.render(groups, settings);
-    this.shown = shown;
+    const shown = JSON.stringify([this.#judgedText, groups, fullPassages, showChannels]);
+    if (shown !== this.#shown) this.list?.render(groups, settings);
+    this.#shown = shown;
   }
 
-  private showExtra(state: SearchState, extra: HTMLElement): void {
-    const { answerEl } = this;
-    if (this.showHelp) {
+  #showExtra(state: SearchState, extra: HTMLElement): void {
+    const answerEl = this.#answerEl;
+    if (this.#showHelp) {
       drawSyntax(extra, (query) => this.search(query));
       return;
     }
     if (state.phase === "empty") {
-      this.showNear = false;
+      this.#showNear = false;
       drawEmpty(extra, this.context.device.history, this.context.settings.saved, {
         search: (query) => this.search(query),
         forgetHistory: () => {
           this.context.device.history = [];
-          this.show(this.session.state);
+          this.#show(this.#session.state);
         },
         removeSaved: (saved) => {
           const { settings } = this.context;
@@ -331,7 +331,7 @@ export class SearchView extends ItemView {
     const result = state.answer?.result;
     if (result?.status !== "no_evidence") return;
     answerEl?.prepend(extra);
-    if (this.showNear) {
+    if (this.#showNear) {
       extra.createDiv({ cls: "sidelight-part", text: t("noEvidence.nearTitle") });
       extra.createDiv({ cls: "sidelight-note", text: t("noEvidence.nearNote") });
       return;
@@ -339,25 +339,25 @@ export class SearchView extends ItemView {
     const { scope, text } = state.question;
     drawNoEvidence(extra, result, {
       showNearMisses: () => {
-        this.showNear = true;
-        this.show(this.session.state);
+        this.#showNear = true;
+        this.#show(this.#session.state);
       },
       createNote: () => run(createNote(this.app, text)),
       widen:
         scope.kind === "vault"
           ? null
-          : () => run(this.session.change({ scope: { kind: "vault" } })),
+          : () => run(this.#session.change({ scope: { kind: "vault" } })),
     });
   }
 
-  private copyResults(): void {
-    const { answer } = this.session.state;
+  #copyResults(): void {
+    const { answer } = this.#session.state;
     if (answer === null || answer.result.results.length === 0) new Notice(t("copy.nothing"));
     else run(copyList(this.app, answer.question.text, answer.result.results));
   }
 
-  private saveSearch(): void {
-    const query = this.session.state.question.text.trim();
+  #saveSearch(): void {
+    const query = this.#session.state.question.text.trim();
     const { settings } = this.context;
     if (query === "") {
       new Notice(t("save.nothing"));

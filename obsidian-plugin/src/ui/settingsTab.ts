@@ -22,8 +22,8 @@ const LISTS = ["user_words", "excluded"];
 const NUMBERS = ["results_per_note", "linked_limit", "linked_per_seed"];
 
 export class SidelightSettingTab extends PluginSettingTab {
-  private daemon: Partial<Settings> = {};
-  private sources: readonly SourceReport[] = [];
+  #daemon: Partial<Settings> = {};
+  #sources: readonly SourceReport[] = [];
 
   constructor(
     app: App,
@@ -38,8 +38,8 @@ export class SidelightSettingTab extends PluginSettingTab {
   async ask(): Promise<void> {
     if (!this.context.service.ready) return;
     try {
-      this.daemon = (await this.context.service.settings()).settings;
-      this.sources = await this.context.service.sources(false);
+      this.#daemon = (await this.context.service.settings()).settings;
+      this.#sources = await this.context.service.sources(false);
       this.update();
     } catch (error) {
       // The connection went away meanwhile; its own banner tells that.
@@ -49,10 +49,10 @@ export class SidelightSettingTab extends PluginSettingTab {
 
   override getSettingDefinitions(): SettingDefinitionItem[] {
     return [
-      ...this.searchSettings(),
-      { type: "group", heading: t("settings.connection"), items: this.connectionSettings() },
-      { type: "group", heading: t("settings.index"), items: this.daemonSettings() },
-      { type: "group", heading: t("settings.sources"), items: this.sourceSettings() },
+      ...this.#searchSettings(),
+      { type: "group", heading: t("settings.connection"), items: this.#connectionSettings() },
+      { type: "group", heading: t("settings.index"), items: this.#daemonSettings() },
+      { type: "group", heading: t("settings.sources"), items: this.#sourceSettings() },
     ];
   }
 
@@ -60,7 +60,7 @@ export class SidelightSettingTab extends PluginSettingTab {
     const [place, name = ""] = split(key);
     if (place === "plugin") return this.context.settings[name as keyof PluginSettings];
     if (place === "device") return this.context.device[name as "startCommand" | "discoveryFile"];
-    const value = this.daemon[name as keyof Settings];
+    const value = this.#daemon[name as keyof Settings];
     return LISTS.includes(name) && Array.isArray(value) ? (value as string[]).join("\n") : value;
   }
 
@@ -75,14 +75,14 @@ export class SidelightSettingTab extends PluginSettingTab {
     } else if (place === "device") {
       this.context.device[name as "startCommand" | "discoveryFile"] = String(value);
       this.context.service.client.retryNow(); // and the banner says what can be done now
-    } else await this.changeDaemon(name, value);
+    } else await this.#changeDaemon(name, value);
   }
 
-  private async changeDaemon(name: string, value: unknown): Promise<void> {
+  async #changeDaemon(name: string, value: unknown): Promise<void> {
     const wanted = LISTS.includes(name) ? listFrom(String(value)) : value;
     try {
       const { settings, rebuilds } = await this.context.service.changeSettings({ [name]: wanted });
-      this.daemon = settings;
+      this.#daemon = settings;
       const what = rebuilds.map(inReadersWords).join(t("list.comma"));
       if (what !== "") new Notice(t("settings.rebuilds", { what }));
     } catch (error) {
@@ -91,7 +91,7 @@ export class SidelightSettingTab extends PluginSettingTab {
     }
   }
 
-  private searchSettings(): SettingDefinition[] {
+  #searchSettings(): SettingDefinition[] {
     return [
       {
         name: t("settings.limit"),
@@ -134,7 +134,7 @@ export class SidelightSettingTab extends PluginSettingTab {
     ];
   }
 
-  private connectionSettings(): SettingDefinition[] {
+  #connectionSettings(): SettingDefinition[] {
     return [
       {
         name: t("settings.startCommand"),
@@ -154,16 +154,16 @@ export class SidelightSettingTab extends PluginSettingTab {
   }
 
   /** How each other knowledge base is; they are added from the command line. */
-  private sourceSettings(): SettingDefinition[] {
+  #sourceSettings(): SettingDefinition[] {
     const disabled = (): boolean => !this.context.service.ready;
     return [
       {
         name: t("settings.sources.check"),
         desc: t("settings.sources.desc"),
         disabled,
-        action: () => void this.checkSources(),
+        action: () => void this.#checkSources(),
       },
-      ...this.sources.map((source) => ({
+      ...this.#sources.map((source) => ({
         name: source.name,
         desc: reportText(source),
         aliases: [source.kind, source.place],
@@ -176,16 +176,16 @@ export class SidelightSettingTab extends PluginSettingTab {
     ];
   }
 
-  private async checkSources(): Promise<void> {
+  async #checkSources(): Promise<void> {
     try {
-      this.sources = await this.context.service.sources(true);
+      this.#sources = await this.context.service.sources(true);
       this.update();
     } catch (error) {
       new Notice(inOneLine(failureOf(error)));
     }
   }
 
-  private daemonSettings(): SettingDefinition[] {
+  #daemonSettings(): SettingDefinition[] {
     const disabled = (): boolean => !this.context.service.ready;
     const number = (name: string, min: number, max: number): SettingDefinition => ({
       name: t(`settings.${name}` as "settings.results_per_note"),

@@ -10,26 +10,26 @@ import { canSend, unsavedText } from "./openPassage";
 const QUIET_MS = 1_000;
 
 export class Suggestions {
-  private readonly list: MentionList;
-  private file: TFile | null = null;
-  private running: AbortController | null = null;
-  private timer: number | null = null;
+  readonly #list: MentionList;
+  #file: TFile | null = null;
+  #running: AbortController | null = null;
+  #timer: number | null = null;
 
   constructor(
     container: HTMLElement,
     private readonly context: Context,
   ) {
-    this.list = new MentionList(container, context, () => this.again());
+    this.#list = new MentionList(container, context, () => this.#again());
   }
 
   /** Shows what is missing in a note and to it; another note's suggestions go at once. */
   async show(file: TFile): Promise<void> {
-    if (file.path !== this.file?.path) this.list.clear();
+    if (file.path !== this.#file?.path) this.#list.clear();
     this.stop();
-    this.file = file;
-    if (!this.context.settings.suggestLinks) return this.list.clear();
+    this.#file = file;
+    if (!this.context.settings.suggestLinks) return this.#list.clear();
     const controller = new AbortController();
-    this.running = controller;
+    this.#running = controller;
     try {
       const unsaved = await unsavedText(this.context.app, file);
       const fits = unsaved === null || canSend(unsaved);
@@ -41,37 +41,37 @@ export class Suggestions {
         },
         controller.signal,
       );
-      if (this.running === controller) this.list.render(found, fits ? "" : t("mention.saved"));
+      if (this.#running === controller) this.#list.render(found, fits ? "" : t("mention.saved"));
     } catch (error) {
-      if (this.running === controller) this.list.fail(inOneLine(failureOf(error)));
+      if (this.#running === controller) this.#list.fail(inOneLine(failureOf(error)));
     }
   }
 
   /** A note is being edited: if it is the one shown, asks again after a pause. */
   edited(path: string): void {
-    if (path === this.file?.path) this.again();
+    if (path === this.#file?.path) this.#again();
   }
 
   clear(): void {
     this.stop();
-    this.file = null;
-    this.list.clear();
+    this.#file = null;
+    this.#list.clear();
   }
 
   /** Ends what is asked for and waited for. */
   stop(): void {
-    this.running?.abort();
-    this.running = null;
-    if (this.timer !== null) window.clearTimeout(this.timer);
-    this.timer = null;
+    this.#running?.abort();
+    this.#running = null;
+    if (this.#timer !== null) window.clearTimeout(this.#timer);
+    this.#timer = null;
   }
 
   // What is on its way says what stood there before: it would bring back what was just linked.
-  private again(): void {
+  #again(): void {
     this.stop();
-    this.timer = window.setTimeout(() => {
-      this.timer = null;
-      if (this.file !== null && this.context.service.ready) void this.show(this.file);
+    this.#timer = window.setTimeout(() => {
+      this.#timer = null;
+      if (this.#file !== null && this.context.service.ready) void this.show(this.#file);
     }, QUIET_MS);
   }
 }
