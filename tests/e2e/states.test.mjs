@@ -420,6 +420,15 @@ describe("with the sample vault", () => {
         "知识图谱",
         "终值定理",
       ]);
+      await set("daemon.credibility", "剪藏/ = 论坛\nsource:Team wiki = 0.8");
+      assert.deepEqual((await daemon.call("settings/get")).settings.credibility, [
+        "剪藏/ = 论坛",
+        "source:Team wiki = 0.8",
+      ]);
+      await set("daemon.fusion", "rrf_confident");
+      assert.equal((await daemon.call("settings/get")).settings.fusion, "rrf_confident");
+      await set("daemon.fusion", "evidence");
+      await set("daemon.credibility", "");
       await set("daemon.results_per_note", 0);
       assert.ok((await page.evaluate(() => window.notices.length)) > 0);
       await set("daemon.user_words", "");

@@ -434,6 +434,19 @@ export const en = {
     "How many passages are added by following links. Set it to 0 for none.",
   "settings.linked_per_seed": "Linked passages of one note",
   "settings.linked_per_seed.desc": "How many of them may come from the links of the same note.",
+  "settings.fusion": "Order of results",
+  "settings.fusion.desc":
+    "By what a result stands higher. Certainty was best in tests; the others look only at its place by name, by words and by meaning.",
+  "settings.fusion.evidence": "How sure it is",
+  "settings.fusion.rrf_confident": "Places, sure ones count more",
+  "settings.fusion.rrf_fixed": "Places, mostly by meaning",
+  "settings.fusion.rrf_plain": "Places, all alike",
+  "settings.graph": "Follow what is mentioned together",
+  "settings.graph.desc":
+    "Also find passages that share no word with your question, by way of things that your notes mention together. Each shows its way. Turning it on reads notes once more.",
+  "settings.credibility": "How far to believe a note",
+  "settings.credibility.desc":
+    "One rule a line: a folder (Clippings/ = forum), a site (docs.python.org = official-docs) or another knowledge base (source:Team wiki = 0.8). Of equally good results the more official one comes first, where the best results are read twice.",
   "settings.model": "Language model",
   "settings.model.desc":
     "Leave empty for the model that comes with Sidelight, or give the folder of another one.",
@@ -502,6 +515,7 @@ export const en = {
   "said.model": "the language model changed",
   "said.rebuild": "a rebuild was asked for",
   "said.wordsAgain": "the words of every note are read again",
+  "said.mentionsAgain": "notes are read again for what they mention together",
   "said.scanAgain": "the vault is scanned again",
   "said.modelsAgain": "the models are loaded again, and passages that are new to them are read",
   "said.excluded": "It is excluded.",

@@ -31,6 +31,7 @@ const SAID: readonly (readonly [RegExp, Key])[] = [
   [/^a rebuild was asked for$/, "said.rebuild"],
   // what a changed setting asks for
   [/^the words of every note are read again$/, "said.wordsAgain"],
+  [/^notes that were read without the graph are read again$/, "said.mentionsAgain"],
   [/^the vault is scanned again$/, "said.scanAgain"],
   [/^the models are loaded again; passages new to them are embedded$/, "said.modelsAgain"],
   // why a note is not found, or not by meaning

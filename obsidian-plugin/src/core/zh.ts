@@ -384,6 +384,19 @@ export const zh: Dictionary = {
   "settings.linked_limit.desc": "沿着链接补充多少个段落。填 0 则关闭。",
   "settings.linked_per_seed": "同一笔记链接到的段落数",
   "settings.linked_per_seed.desc": "其中最多有多少个来自同一篇笔记的链接。",
+  "settings.fusion": "结果的顺序",
+  "settings.fusion.desc":
+    "按什么把结果排在前面。测试中按把握最好，其余几种只看它按名称、词语和语义各排第几。",
+  "settings.fusion.evidence": "按把握大小",
+  "settings.fusion.rrf_confident": "按名次，有把握的更重",
+  "settings.fusion.rrf_fixed": "按名次，以语义为主",
+  "settings.fusion.rrf_plain": "按名次，一律同等",
+  "settings.graph": "沿共同提及查找",
+  "settings.graph.desc":
+    "段落与问题没有相同的词时，也沿着笔记中一起提到的事物找到它，并显示经过。打开后会重新读一遍笔记。",
+  "settings.credibility": "笔记的可信度",
+  "settings.credibility.desc":
+    "每行一条规则：文件夹（剪藏/ = 论坛）、网站（docs.python.org = 官方文档）或其他知识来源（来源：团队百科 = 0.8）。再读一遍最好的结果时，同样好的结果中更官方的排在前面。",
   "settings.model": "语言模型",
   "settings.model.desc": "留空则使用 Sidelight 自带的模型，也可以填另一个模型的文件夹。",
   "settings.reranker": "第二个模型",
@@ -449,6 +462,7 @@ export const zh: Dictionary = {
   "said.model": "语言模型换了",
   "said.rebuild": "要求了重建",
   "said.wordsAgain": "重新读取所有笔记的词语",
+  "said.mentionsAgain": "将重新读取笔记，记下其中共同提及的事物",
   "said.scanAgain": "重新扫描仓库",
   "said.modelsAgain": "重新加载模型，并读取对它来说是新的段落",
   "said.excluded": "它被排除了。",

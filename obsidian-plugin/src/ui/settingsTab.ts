@@ -18,7 +18,8 @@ import { reportText } from "../core/sources";
 import { MAX_LIMIT, MODES, type PluginSettings, settingsFrom } from "../settings";
 import type { Context } from "./context";
 
-const LISTS = ["user_words", "excluded"];
+const LISTS = ["user_words", "excluded", "credibility"];
+const FUSIONS = ["evidence", "rrf_confident", "rrf_fixed", "rrf_plain"] as const;
 const NUMBERS = ["results_per_note", "linked_limit", "linked_per_seed"];
 
 export class SidelightSettingTab extends PluginSettingTab {
@@ -212,6 +213,21 @@ export class SidelightSettingTab extends PluginSettingTab {
             off: t("settings.gate.off"),
           },
         },
+      },
+      {
+        name: t("settings.fusion"),
+        desc: t("settings.fusion.desc"),
+        control: {
+          type: "dropdown",
+          key: "daemon.fusion",
+          disabled,
+          options: Object.fromEntries(FUSIONS.map((name) => [name, t(`settings.fusion.${name}`)])),
+        },
+      },
+      {
+        name: t("settings.graph"),
+        desc: t("settings.graph.desc"),
+        control: { type: "toggle", key: "daemon.graph", disabled },
       },
       ...LISTS.map(list),
       ...NUMBERS.map((name) => number(name, name === "results_per_note" ? 1 : 0, 10)),
