@@ -33,7 +33,7 @@ interface ViewState {
 }
 
 export class SearchView extends ItemView {
-  readonly #session: SearchSession;
+  private readonly session: SearchSession;
   #box: SearchBox | null = null;
   private list: ResultList | null = null;
   #banners: Banners | null = null;
@@ -59,7 +59,7 @@ export class SearchView extends ItemView {
     this.navigation = false;
     const { service, settings } = context;
     this.#applied = { ...settings };
-    this.#session = new SearchSession(
+    this.session = new SearchSession(
       (question, typing, signal, more) => service.search(question, typing, signal, more),
       {
         set: (callback, ms) => window.setTimeout(callback, ms),
@@ -93,29 +93,29 @@ export class SearchView extends ItemView {
     this.register(service.watch(() => this.#situationChanged()));
     this.register(service.watchNotes(() => this.refreshSoon()));
     this.#situationChanged();
-    this.#show(this.#session.state);
+    this.#show(this.session.state);
   }
 
   override async onClose(): Promise<void> {
-    this.#session.stop();
+    this.session.stop();
     if (this.refreshTimer !== null) window.clearTimeout(this.refreshTimer);
     this.contentEl.empty();
   }
 
   override getState(): Record<string, unknown> {
-    const { text, mode, scope } = this.#session.state.question;
+    const { text, mode, scope } = this.session.state.question;
     return { query: text, mode, scope, scroll: this.#answerEl?.scrollTop ?? 0 };
   }
 
   override async setState(state: unknown, result: ViewStateResult): Promise<void> {
     const { query, mode, scope, scroll } = (state ?? {}) as ViewState;
-    await this.#session.change({
+    await this.session.change({
       ...(MODES.includes(mode as Mode) ? { mode: mode as Mode } : {}),
       ...(isScope(scope) ? { scope } : {}),
     });
     if (typeof scroll === "number") this.#scrollOnce = scroll;
     if (typeof query === "string" && query !== "") this.search(query);
-    else this.#show(this.#session.state);
+    else this.#show(this.session.state);
     await super.setState(state, result);
   }
 
@@ -124,7 +124,7 @@ export class SearchView extends ItemView {
     this.#box?.set(query);
     this.#showHelp = false;
     if (query.trim() !== "") this.#keep(query);
-    run(this.#session.submit(query));
+    run(this.session.submit(query));
   }
 
   focusBox(): void {
@@ -141,15 +141,15 @@ export class SearchView extends ItemView {
       ...(rerank === applied.rerank ? {} : { rerank }),
     };
     this.#applied = { limit, mode, rerank };
-    if (Object.keys(changes).length > 0) run(this.#session.change(changes));
-    else this.#show(this.#session.state);
+    if (Object.keys(changes).length > 0) run(this.session.change(changes));
+    else this.#show(this.session.state);
   }
 
   /** Another language: everything is drawn anew. */
   languageChanged(): void {
     this.#draw();
     this.#situationChanged();
-    this.#show(this.#session.state);
+    this.#show(this.session.state);
   }
 
   #draw(): void {
@@ -169,7 +169,7 @@ export class SearchView extends ItemView {
       },
       this,
     );
-    this.#box.set(this.#session.state.question.text);
+    this.#box.set(this.session.state.question.text);
     this.#chips = contentEl.createDiv({ cls: "sidelight-chips" });
     this.#banners = new Banners(contentEl.createDiv(), (action) =>
       performBannerAction(this.context, action),
@@ -183,10 +183,10 @@ export class SearchView extends ItemView {
       owner: this,
       gone: (result) => this.list?.markGone(result.ref),
       leave: () => this.#box?.focus(),
-      opened: () => this.#keep(this.#session.state.question.text),
-      moreOfNote: (path) => run(this.#session.change({ scope: { kind: "note", path } })),
+      opened: () => this.#keep(this.session.state.question.text),
+      moreOfNote: (path) => run(this.session.change({ scope: { kind: "note", path } })),
       asked: () => {
-        const { answer, question } = this.#session.state;
+        const { answer, question } = this.session.state;
         return {
           query: answer?.question.text ?? question.text,
           snapshot: answer?.result.index.snapshot ?? "",
@@ -207,23 +207,23 @@ export class SearchView extends ItemView {
       copyResults: () => this.#copyResults(),
       toggleHelp: () => {
         this.#showHelp = !this.#showHelp;
-        this.#show(this.#session.state);
+        this.#show(this.session.state);
       },
     });
   }
 
   #typed(text: string): void {
     this.#showHelp = false;
-    this.#session.type(text);
+    this.session.type(text);
   }
 
   #submitted(text: string): void {
-    const { question, phase, answer } = this.#session.state;
+    const { question, phase, answer } = this.session.state;
     this.#keep(text);
     const unchanged = phase === "answered" && answer?.question.text === text;
     // A second Enter on the same query goes to the first result, as in a browser's address bar.
     if (unchanged && question.text === text && this.list?.focusFirst()) return;
-    run(this.#session.submit(text));
+    run(this.session.submit(text));
   }
 
   #actOnFirst(event: KeyboardEvent): boolean {
@@ -246,14 +246,14 @@ export class SearchView extends ItemView {
     const { ready } = service;
     const reconnected = ready && !this.#wasReady;
     this.#wasReady = ready;
-    if (reconnected) run(this.#session.refresh());
+    if (reconnected) run(this.session.refresh());
   }
 
   private refreshSoon(): void {
     if (this.refreshTimer !== null || !this.contentEl.isShown()) return;
     this.refreshTimer = window.setTimeout(() => {
       this.refreshTimer = null;
-      run(this.#session.refresh());
+      run(this.session.refresh());
     }, REFRESH_MS);
   }
 
@@ -266,7 +266,7 @@ export class SearchView extends ItemView {
         this.#chips,
         state,
         () => this.app.workspace.getActiveFile(),
-        (changes) => run(this.#session.change(changes)),
+        (changes) => run(this.session.change(changes)),
       );
     if (state.phase === "searching" && state.answer !== null) return; // the old list stays
     if (state.answer?.question.text !== this.#judgedText) list.forgetVerdicts();
@@ -318,7 +318,7 @@ export class SearchView extends ItemView {
         search: (query) => this.search(query),
         forgetHistory: () => {
           this.context.device.history = [];
-          this.#show(this.#session.state);
+          this.#show(this.session.state);
         },
         removeSaved: (saved) => {
           const { settings } = this.context;
@@ -340,24 +340,24 @@ export class SearchView extends ItemView {
     drawNoEvidence(extra, result, {
       showNearMisses: () => {
         this.#showNear = true;
-        this.#show(this.#session.state);
+        this.#show(this.session.state);
       },
       createNote: () => run(createNote(this.app, text)),
       widen:
         scope.kind === "vault"
           ? null
-          : () => run(this.#session.change({ scope: { kind: "vault" } })),
+          : () => run(this.session.change({ scope: { kind: "vault" } })),
     });
   }
 
   #copyResults(): void {
-    const { answer } = this.#session.state;
+    const { answer } = this.session.state;
     if (answer === null || answer.result.results.length === 0) new Notice(t("copy.nothing"));
     else run(copyList(this.app, answer.question.text, answer.result.results));
   }
 
   #saveSearch(): void {
-    const query = this.#session.state.question.text.trim();
+    const query = this.session.state.question.text.trim();
     const { settings } = this.context;
     if (query === "") {
       new Notice(t("save.nothing"));

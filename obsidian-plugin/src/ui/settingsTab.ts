@@ -23,7 +23,7 @@ const FUSIONS = ["evidence", "rrf_confident", "rrf_fixed", "rrf_plain"] as const
 const NUMBERS = ["results_per_note", "linked_limit", "linked_per_seed"];
 
 export class SidelightSettingTab extends PluginSettingTab {
-  #daemon: Partial<Settings> = {};
+  private daemon: Partial<Settings> = {};
   #sources: readonly SourceReport[] = [];
 
   constructor(
@@ -39,7 +39,7 @@ export class SidelightSettingTab extends PluginSettingTab {
   async ask(): Promise<void> {
     if (!this.context.service.ready) return;
     try {
-      this.#daemon = (await this.context.service.settings()).settings;
+      this.daemon = (await this.context.service.settings()).settings;
       this.#sources = await this.context.service.sources(false);
       this.update();
     } catch (error) {
@@ -61,7 +61,7 @@ export class SidelightSettingTab extends PluginSettingTab {
     const [place, name = ""] = split(key);
     if (place === "plugin") return this.context.settings[name as keyof PluginSettings];
     if (place === "device") return this.context.device[name as "startCommand" | "discoveryFile"];
-    const value = this.#daemon[name as keyof Settings];
+    const value = this.daemon[name as keyof Settings];
     return LISTS.includes(name) && Array.isArray(value) ? (value as string[]).join("\n") : value;
   }
 
@@ -83,7 +83,7 @@ export class SidelightSettingTab extends PluginSettingTab {
     const wanted = LISTS.includes(name) ? listFrom(String(value)) : value;
     try {
       const { settings, rebuilds } = await this.context.service.changeSettings({ [name]: wanted });
-      this.#daemon = settings;
+      this.daemon = settings;
       const what = rebuilds.map(inReadersWords).join(t("list.comma"));
       if (what !== "") new Notice(t("settings.rebuilds", { what }));
     } catch (error) {
