@@ -154,8 +154,8 @@ export class BridgeClient {
       const id = this.#nextId++;
       const giveUp = (failure: BridgeFailure): void => {
         if (!this.#pending.has(id)) return;
-        this.#settle(id).reject(failure);
-        this.#write({ jsonrpc: "2.0", method: "$/cancelRequest", params: { id } });
+        this.settle(id).reject(failure);
+        this.write({ jsonrpc: "2.0", method: "$/cancelRequest", params: { id } });
       };
       const timer = this.options.timers.set(
         () => giveUp(new BridgeFailure("TIMEOUT", `No answer to ${method} in ${timeoutMs} ms.`)),
@@ -170,11 +170,11 @@ export class BridgeClient {
       // What the daemon sends is what `protocol.ts`, generated from its source, says.
       const accept = resolve as (value: unknown) => void;
       this.#pending.set(id, { resolve: accept, reject, release });
-      this.#write({ jsonrpc: "2.0", id, method, params });
+      this.write({ jsonrpc: "2.0", id, method, params });
     });
   }
 
-  #settle(id: number): Pending {
+  private settle(id: number): Pending {
     const pending = this.#pending.get(id);
     if (pending === undefined) throw new Error(`request ${id} is not pending`);
     this.#pending.delete(id);
@@ -182,7 +182,7 @@ export class BridgeClient {
     return pending;
   }
 
-  #write(message: object): void {
+  private write(message: object): void {
     try {
       this.#socket?.send(JSON.stringify(message));
     } catch (error) {
@@ -277,7 +277,7 @@ export class BridgeClient {
     }
     const id = message.id;
     if (typeof id !== "number" || !this.#pending.has(id)) return; // late: cancelled or timed out
-    const { resolve, reject } = this.#settle(id);
+    const { resolve, reject } = this.settle(id);
     if (message.error !== undefined && message.error !== null) reject(failureFrom(message.error));
     else if ("result" in message) resolve(message.result);
     else reject(new BridgeFailure("BAD_ANSWER", "The answer has neither a result nor an error."));
@@ -308,7 +308,7 @@ export class BridgeClient {
 
   #rejectAll(code: string, message: string): void {
     for (const id of [...this.#pending.keys()])
-      this.#settle(id).reject(new BridgeFailure(code, message));
+      this.settle(id).reject(new BridgeFailure(code, message));
   }
 
   #enter(connection: Connection): void {

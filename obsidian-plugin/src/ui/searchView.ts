@@ -65,7 +65,7 @@ export class SearchView extends ItemView {
         set: (callback, ms) => window.setTimeout(callback, ms),
         clear: (timer) => window.clearTimeout(timer),
       },
-      (state) => this.#show(state),
+      (state) => this.show(state),
       {
         mode: settings.mode,
         scope: { kind: "vault" },
@@ -93,7 +93,7 @@ export class SearchView extends ItemView {
     this.register(service.watch(() => this.#situationChanged()));
     this.register(service.watchNotes(() => this.refreshSoon()));
     this.#situationChanged();
-    this.#show(this.session.state);
+    this.show(this.session.state);
   }
 
   override async onClose(): Promise<void> {
@@ -115,7 +115,7 @@ export class SearchView extends ItemView {
     });
     if (typeof scroll === "number") this.#scrollOnce = scroll;
     if (typeof query === "string" && query !== "") this.search(query);
-    else this.#show(this.session.state);
+    else this.show(this.session.state);
     await super.setState(state, result);
   }
 
@@ -142,14 +142,14 @@ export class SearchView extends ItemView {
     };
     this.#applied = { limit, mode, rerank };
     if (Object.keys(changes).length > 0) run(this.session.change(changes));
-    else this.#show(this.session.state);
+    else this.show(this.session.state);
   }
 
   /** Another language: everything is drawn anew. */
   languageChanged(): void {
     this.#draw();
     this.#situationChanged();
-    this.#show(this.session.state);
+    this.show(this.session.state);
   }
 
   #draw(): void {
@@ -207,7 +207,7 @@ export class SearchView extends ItemView {
       copyResults: () => this.#copyResults(),
       toggleHelp: () => {
         this.#showHelp = !this.#showHelp;
-        this.#show(this.session.state);
+        this.show(this.session.state);
       },
     });
   }
@@ -257,7 +257,7 @@ export class SearchView extends ItemView {
     }, REFRESH_MS);
   }
 
-  #show(state: SearchState): void {
+  private show(state: SearchState): void {
     const [answerEl, list, info] = [this.#answerEl, this.list, this.#info];
     if (answerEl === null || list === null || info === null) return;
     this.contentEl.toggleClass("is-searching", state.phase === "searching");
@@ -318,7 +318,7 @@ export class SearchView extends ItemView {
         search: (query) => this.search(query),
         forgetHistory: () => {
           this.context.device.history = [];
-          this.#show(this.session.state);
+          this.show(this.session.state);
         },
         removeSaved: (saved) => {
           const { settings } = this.context;
@@ -340,7 +340,7 @@ export class SearchView extends ItemView {
     drawNoEvidence(extra, result, {
       showNearMisses: () => {
         this.#showNear = true;
-        this.#show(this.session.state);
+        this.show(this.session.state);
       },
       createNote: () => run(createNote(this.app, text)),
       widen:
