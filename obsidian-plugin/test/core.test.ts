@@ -1,7 +1,13 @@
 import { beforeEach, describe, expect, it } from "vitest";
 import { diffText } from "../src/core/diff";
 import { chainOf, channelsOf, citationInWords, explain, matchedNames } from "../src/core/explain";
-import { folderOf, groupResults, shownHeadings, titleOf } from "../src/core/grouping";
+import {
+  folderOf,
+  groupResults,
+  WEAK_EVIDENCE,
+  shownHeadings,
+  titleOf,
+} from "../src/core/grouping";
 import { HistoryWalk, remember } from "../src/core/history";
 import { useLanguage } from "../src/core/i18n";
 import { asList, asQuotation, lineRange, plainWikilink, subpathFor } from "../src/core/links";
@@ -101,6 +107,9 @@ describe("groupResults", () => {
     );
     const { direct, weaker } = groupResults(found, "relevance", () => 0);
     expect([direct.length, weaker.length]).toEqual([2, 2]);
+    const chain = { rank: 1, score: WEAK_EVIDENCE, chain: ["知识图谱", "PMI", "共现统计"] };
+    const led = found.map((one) => ({ ...one, channels: { ...one.channels, graph: chain } }));
+    expect(groupResults(led, "relevance", () => 0).weaker).toEqual([]);
     const all = groupResults(found.slice(2), "relevance", () => 0);
     expect([all.direct.length, all.weaker.length]).toEqual([2, 0]);
   });

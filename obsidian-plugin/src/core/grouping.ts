@@ -42,13 +42,18 @@ export function groupResults(
   const direct = early.filter((result) => result.origin === "direct");
   const linked = early.filter((result) => result.origin === "linked");
   const late = byNote(results.filter(({ ref }) => lateRefs.has(ref)));
-  const strong = direct.filter((result) => result.evidence >= WEAK_EVIDENCE);
-  const weak = direct.filter((result) => result.evidence < WEAK_EVIDENCE);
+  const strong = direct.filter((result) => sureness(result) >= WEAK_EVIDENCE);
+  const weak = direct.filter((result) => sureness(result) < WEAK_EVIDENCE);
   const grouped = (part: readonly Result[]): NoteGroup[] => sorted(byNote(part), sort, modifiedAt);
   // Where nothing is strong (a list by filters alone, a gate turned off) there is nothing to hide.
   return strong.length === 0
     ? { direct: grouped(weak), linked: grouped(linked), weaker: [], late }
     : { direct: grouped(strong), linked: grouped(linked), weaker: grouped(weak), late };
+}
+
+// A chain has a score on the same scale, and says itself why its passage is here.
+function sureness({ evidence, channels }: Result): number {
+  return Math.max(evidence, channels.graph?.score ?? 0);
 }
 
 export function byNote(results: readonly Result[]): NoteGroup[] {
