@@ -72,6 +72,19 @@ def test_a_note_saved_during_upkeep_is_found_before_the_rest_of_it_goes_on(
     assert all(len(tables) == 1 for _, tables in held.steps), "one table a step"
 
 
+def test_a_second_scan_forgets_nothing_of_the_cleaning_that_a_start_owes(kept: Kept) -> None:
+    kept.put("a.md", "marzipan 拿铁\n")
+    kept.synced().close()
+    engine = kept.open()
+    tidying = engine._indexer.tidying
+    tidying.after_scan()
+    owed = len(tidying._steps)
+    tidying.run(lambda progress: None)
+    tidying.after_scan()
+    assert owed > 1
+    assert len([phase for phase, _ in tidying._steps if phase == "cleanup"]) == owed
+
+
 def test_upkeep_goes_on_although_notes_are_saved_all_the_time(
     kept: Kept, monkeypatch: pytest.MonkeyPatch
 ) -> None:

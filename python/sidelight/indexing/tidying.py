@@ -94,7 +94,10 @@ class Tidying:
             self._next(report)
 
     def _plan(self, *, compaction: bool, cleaning: bool) -> None:
-        """Puts a round in place of what was left of the one before."""
+        """Puts a round in place of the one before, and does whole what that had not finished."""
+        unfinished = {phase for phase, _ in self._steps}
+        compaction |= "compact" in unfinished
+        cleaning |= "cleanup" in unfinished
         self._steps.clear()
         if compaction:
             self.commits = 0
