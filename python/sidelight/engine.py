@@ -93,7 +93,7 @@ class Engine:
         if not read_only and facts.is_other_schema(self._facts, self._current_facts()):
             log.warning("the form of the index changed: notes are read again, vectors stay")
             self._tables.clear(vectors=False)
-        torn = self._tables.load(self._catalog)
+        torn = self._load_catalog()
         if torn and not read_only:
             self._tables.discard(torn)
         if settings.graph:
@@ -119,6 +119,14 @@ class Engine:
         self._listeners: list[Callable[[str, Any], None]] = []
         self._state_lock = threading.RLock()
         self._gate = self._make_gate()
+
+    def _load_catalog(self) -> list[str]:
+        """Fills the catalog; paths of notes that a crash left half written."""
+        if not self._rereading():
+            return self._tables.load(self._catalog, json.dumps(self._current_facts()))
+        if not self._read_only:
+            self._tables.forget_words()
+        return self._tables.load(self._catalog)
 
     @classmethod
     def open(
@@ -225,7 +233,7 @@ class Engine:
             VaultError, IndexUnavailableError: with the index as it was.
         """
         if rebuild:
-            self._clear_if_damaged()
+            self._read_anew()
         reason = self._reason_to_reread()
         self._anew = _ASKED_FOR if rebuild else reason
         tell = progress or (lambda _: None)
@@ -455,6 +463,7 @@ class Engine:
         todo: list[str] = []
         self._indexer.settings = self.settings
         if changed & set(_READING):
+            self._tables.forget_words()
             self._terms = Terms(self.settings.user_words)
             self._indexer.use_terms(self._terms)
             self._anew = self._rereading()
@@ -491,12 +500,14 @@ class Engine:
         """
         if self._worker is not None:
             self._anew = _ASKED_FOR
-            self._worker.run_soon(self._clear_if_damaged)
+            self._worker.run_soon(self._read_anew)
             self._worker.rescan(forced=True)
         else:
             self.sync(rebuild=True)
 
-    def _clear_if_damaged(self) -> None:
+    def _read_anew(self) -> None:
+        """Before every note is: nothing that was made from them before counts any more."""
+        self._tables.forget_words()
         if self._tables.lost or self._tables.damage():
             self._clear()
 

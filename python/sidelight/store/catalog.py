@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sidelight.store.graph import EntityGraph, of_passages
-from sidelight.store.postings import Postings
+from sidelight.store.postings import Kept, Postings
 from sidelight.store.prefixes import PrefixIndex
 from sidelight.store.rows import ChunkRow, NoteRow, name_hash
 from sidelight.store.vectors import VectorMatrix
@@ -74,7 +74,7 @@ class Vocabulary:
         """How many searchable chunks hold the term."""
         return int(self._df[code])
 
-    def count(self, codes: NDArray[np.int32], by: int) -> None:
+    def count(self, codes: NDArray[np.int32], by: int | NDArray[np.integer]) -> None:
         """Adds `by` to the document frequency of distinct `codes`."""
         self._df[codes] += by
 
@@ -88,6 +88,10 @@ class Vocabulary:
         found = [term for term in begun if self.find(term) is not None]
         found.sort(key=lambda t: (-self.df(self._code[t]), t))
         return found[:_PREFIX_EXPANSIONS]
+
+    def all_terms(self) -> list[str]:
+        """Every term by code, live or not."""
+        return self._terms[:]
 
     def live_terms(self) -> Iterable[str]:
         """Every term some live chunk holds."""
@@ -147,18 +151,40 @@ class Catalog:
         with self.lock:
             self._drop(note.path)
             for chunk in self._put(note, chunks):
+                self.postings.add(chunk)
                 self._count(chunk, 1)
             self.revision += 1
 
-    def fill(self, rows: Iterable[tuple[NoteRow, Sequence[ChunkRow]]]) -> None:
-        """Puts notes with their chunks into an empty catalog: `replace`, but all at once."""
+    def fill(
+        self, rows: Iterable[tuple[NoteRow, Sequence[ChunkRow]]], kept: Kept | None = None
+    ) -> None:
+        """Puts notes with their chunks into an empty catalog: `replace`, but all at once.
+
+        Args:
+            rows: of the notes.
+            kept: passages that need not be sorted again; those of no note in `rows` are left out.
+        """
         with self.lock:
             put = [chunk for note, chunks in rows for chunk in self._put(note, chunks)]
             self.searchable = len(put)
             self.total_length = sum(chunk.length for chunk in put)
-            if put:
-                self.vocabulary.count_all(np.concatenate([chunk.codes for chunk in put]))
+            if kept is not None:
+                self._begin_with(kept)
+            new = [chunk for chunk in put if chunk not in self.postings]
+            for chunk in new:
+                self.postings.add(chunk)
+            if new:
+                self.vocabulary.count_all(np.concatenate([chunk.codes for chunk in new]))
             self.revision += 1
+
+    def _begin_with(self, kept: Kept) -> None:
+        there = [c if c and self.chunks.get(c.chunk_id) is c else None for c in kept.chunks]
+        self.postings.begin(kept.segment, there)
+        held = np.diff(kept.segment.starts)
+        self.vocabulary.count(np.arange(len(held), dtype=np.int32), held)
+        for place, chunk in enumerate(there):
+            if chunk is None:
+                self.vocabulary.count(kept.runs.codes_of(place), -1)
 
     def _put(self, note: NoteRow, chunks: Sequence[ChunkRow]) -> list[ChunkRow]:
         """Takes in everything but the statistics; the searchable chunks."""
@@ -174,7 +200,6 @@ class Catalog:
         searchable = [chunk for chunk in chunks if chunk.searchable]
         for chunk in searchable:
             self.by_embedding.setdefault(chunk.embed_hash, set()).add(chunk.chunk_id)
-            self.postings.add(chunk)
         return searchable
 
     def settle(self) -> None:

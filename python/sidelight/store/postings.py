@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sidelight.store.rows import ChunkRow
+from sidelight.store.rows import ChunkRow, TermRuns
 
 # A tail of this many passages is looked through in about a millisecond.
 TAIL = 2_000
@@ -34,7 +34,7 @@ _NOT_NORMED = ((), np.zeros(0))
 
 
 @dataclass(frozen=True, slots=True)
-class _Segment:
+class Segment:
     """Passages of some rows, by term: those of code `c` lie at `starts[c]:starts[c + 1]`."""
 
     starts: NDArray[np.int64]
@@ -42,14 +42,31 @@ class _Segment:
     counts: NDArray[np.uint8]
 
     def holders(self, code: int) -> tuple[NDArray[np.int32], NDArray[np.uint8]]:
+        """Rows that hold a term, ascending, and how often."""
         if code + 1 >= len(self.starts):
             return self.rows[:0], self.counts[:0]
         where = slice(self.starts[code], self.starts[code + 1])
         return self.rows[where], self.counts[where]
 
     def by_posting(self) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.uint8]]:
+        """Code, row and count of every posting."""
         codes = np.repeat(np.arange(len(self.starts) - 1, dtype=np.int32), np.diff(self.starts))
         return codes, self.rows, self.counts
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """Passages that were sorted at an earlier start.
+
+    Attributes:
+        segment: of all of them; a row is a passage's place.
+        runs: their terms.
+        chunks: by place; None for one that is not there any more.
+    """
+
+    segment: Segment
+    runs: TermRuns
+    chunks: Sequence[ChunkRow | None]
 
 
 class Postings:
@@ -60,10 +77,10 @@ class Postings:
         self._row: dict[ChunkRow, int] = {}
         self._lengths: NDArray[np.float64] = np.zeros(1024)
         self._live: NDArray[np.bool_] = np.zeros(1024, bool)
-        self._segments: list[_Segment] = []
+        self._segments: list[Segment] = []
         self._normed: tuple[tuple[float, ...], NDArray[np.float64]] = _NOT_NORMED
         self._sorted = 0  # rows below are in segments, the others are the tail
-        self._tail: _Segment | None = None
+        self._tail: Segment | None = None
         self.size = 0  # of all live passages' distinct terms
 
     @property
@@ -89,6 +106,35 @@ class Postings:
         row = self._row.pop(chunk)
         self._chunks[row], self._live[row] = None, False
         self.size -= len(chunk.codes)
+
+    def begin(self, segment: Segment, chunks: Sequence[ChunkRow | None]) -> None:
+        """Takes passages that are sorted already into an empty index.
+
+        Args:
+            segment: of all of them.
+            chunks: by row; None for one that has gone.
+        """
+        self._chunks = list(chunks)
+        self._row = {chunk: row for row, chunk in enumerate(chunks) if chunk is not None}
+        rows = np.fromiter(self._row.values(), np.int64, len(self._row))
+        self._lengths = np.zeros(max(len(self._lengths), len(chunks)))
+        self._live = np.zeros(len(self._lengths), bool)
+        self._lengths[rows] = [chunk.length for chunk in self._row]
+        self._live[rows] = True
+        self._segments, self._sorted, self._tail = [segment], len(chunks), None
+        self.size = sum(len(chunk.codes) for chunk in self._row)
+
+    def in_one_segment(self) -> tuple[list[ChunkRow], Segment]:
+        """The passages by row, and all of them sorted; does again what lies in several segments."""
+        if len(self._row) < len(self._chunks):
+            self._begin_anew()
+        if len(self._segments) != 1 or self._sorted < len(self._chunks):
+            self._segments = [self._of_rows(0, len(self._chunks))]
+            self._sorted, self._tail = len(self._chunks), None
+        return [chunk for chunk in self._chunks if chunk is not None], self._segments[0]
+
+    def __contains__(self, chunk: object) -> bool:
+        return chunk in self._row
 
     def settle(self) -> None:
         """Sorts a long tail in, so that no query has to; costs nothing while it is short."""
@@ -188,13 +234,13 @@ class Postings:
         several = np.flatnonzero(held)
         return several, held[several]
 
-    def _all_segments(self) -> Sequence[_Segment]:
+    def _all_segments(self) -> Sequence[Segment]:
         """Sorted ones and the tail, which is made where something came in since."""
         if self._tail is None:
             self._tail = self._of_rows(self._sorted, len(self._chunks))
         return (*self._segments, self._tail)
 
-    def _of_rows(self, first: int, end: int) -> _Segment:
+    def _of_rows(self, first: int, end: int) -> Segment:
         rows = [row for row in range(first, end) if self._chunks[row] is not None]
         chunks = [chunk for row in rows if (chunk := self._chunks[row]) is not None]
         if not chunks:
@@ -241,9 +287,9 @@ def saturated(tf: NDArray[Any], norm: NDArray[np.float64], k1: float) -> NDArray
 
 def _segment(
     codes: NDArray[np.int32], rows: NDArray[np.int32], counts: NDArray[np.uint8]
-) -> _Segment:
+) -> Segment:
     """Sorts postings by term: two stable passes of 16 bits, which numpy does by radix."""
     order = np.argsort((codes & 0xFFFF).astype(np.uint16), kind="stable")
     order = order[np.argsort((codes >> 16).astype(np.uint16)[order], kind="stable")]
     starts = np.concatenate([[0], np.cumsum(np.bincount(codes))]).astype(np.int64)
-    return _Segment(starts, rows[order], counts[order])
+    return Segment(starts, rows[order], counts[order])

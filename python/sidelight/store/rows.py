@@ -137,6 +137,27 @@ class ChunkRow:
 
 
 @dataclass(frozen=True, slots=True)
+class TermRuns:
+    """The terms of some passages as codes: those of passage `i` lie at `bounds[i]:bounds[i + 1]`.
+
+    Attributes:
+        bounds: shape (passages + 1,).
+        lengths: terms with repeats, of each passage.
+        codes: distinct terms, by the vocabulary.
+        counts: how often each stands there.
+    """
+
+    bounds: NDArray[np.int64]
+    lengths: NDArray[np.int32]
+    codes: NDArray[np.int32]
+    counts: NDArray[np.uint16]
+
+    def codes_of(self, passage: int) -> NDArray[np.int32]:
+        """The terms of one passage."""
+        return self.codes[self.bounds[passage] : self.bounds[passage + 1]]
+
+
+@dataclass(frozen=True, slots=True)
 class ChunkDraft:
     """A chunk on its way into the store: the chunk itself and what was computed from it."""
 

@@ -11,28 +11,33 @@ import contextlib
 import gc
 import logging
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from sidelight.errors import IndexUnavailableError
-from sidelight.store import upkeep
+from sidelight.store import upkeep, words
 from sidelight.store.catalog import Catalog
 from sidelight.store.folder import Folder
 from sidelight.store.lance import BooleanQuery, MatchQuery, Occur
+from sidelight.store.postings import Kept
 from sidelight.store.rows import ChunkRow, EarlierVersion, NoteDraft, NoteRow, pack, unpack
 from sidelight.store.schema import (
     CHUNKS,
     HISTORY,
     LIGHT_CHUNK,
     LIGHT_NOTE,
+    LIGHTEST_CHUNK,
     NOTES,
     chunk_rows,
     chunk_table,
     note_table,
+    placed_rows,
 )
 from sidelight.store.statements import (
     ENGINE_ERRORS,
@@ -49,6 +54,8 @@ from sidelight.store.vector_tables import VectorTables, is_vectors
 log = logging.getLogger(__name__)
 
 _LOADED_AT_ONCE = 16_384  # chunks: their terms take some 25 MB, and each term is looked up once
+_WORTH_KEEPING = 2_000  # searchable chunks; fewer are cut in a third of a second
+_MOST_NEW = 20  # one chunk in so many may be new, else all are cut again and kept
 _WORD_TABLES = ("chunks", "notes", "history")
 
 Step = Callable[[], None]
@@ -85,8 +92,13 @@ class Tables:
 
     # ------------------------------------------------------------------ reading
 
-    def load(self, catalog: Catalog) -> list[str]:
+    def load(self, catalog: Catalog, made_with: str = "") -> list[str]:
         """Fills an empty catalog from the tables, in one pass over each.
+
+        Args:
+            catalog: to be filled.
+            made_with: names how the notes were read (facts); what an earlier start kept of
+                passages counts where it was the same. "" while that is about to change.
 
         Returns:
             Paths with rows that a crash left half written (no note row, or chunks of other
@@ -98,7 +110,7 @@ class Tables:
         """
         try:
             with _collector_off():
-                return self._load(catalog)
+                return self._load(catalog, made_with)
         except ENGINE_ERRORS as error:
             if not self._writes or not is_damage(error):
                 raise _cannot_open(self.folder.path, error) from error
@@ -107,15 +119,17 @@ class Tables:
             self.folder.remade.append("notes")
             return []
 
-    def _load(self, catalog: Catalog) -> list[str]:
+    def _load(self, catalog: Catalog, made_with: str) -> list[str]:
         notes = {
             row["path"]: NoteRow.from_table(row)
             for batch in self._notes.search().select(LIGHT_NOTE).to_batches()
             for row in batch.to_pylist()
         }
+        known = words.read(self.folder.path, made_with) if made_with else None
+        chunks, kept = self._load_chunks(catalog, known)
         by_path: dict[str, list[ChunkRow]] = {}
         torn = set()
-        for chunk, content_hash in self._load_chunks(catalog):
+        for chunk, content_hash in chunks:
             note = notes.get(chunk.path)
             if note is None or note.content_hash != content_hash:
                 torn.add(chunk.path)
@@ -127,8 +141,10 @@ class Tables:
                 torn.add(path)
             else:
                 whole.append((note, rows))
-        catalog.fill(whole)
+        catalog.fill(whole, kept)
         catalog.settle()
+        if self._writes and made_with and kept is None and catalog.searchable >= _WORTH_KEEPING:
+            words.write(self.folder.path, catalog, made_with)
         pa.default_memory_pool().release_unused()
         return sorted(torn)
 
@@ -136,9 +152,49 @@ class Tables:
         """Deletes all rows of half-written notes."""
         self._delete(paths)
 
-    def _load_chunks(self, catalog: Catalog) -> Iterator[tuple[ChunkRow, str]]:
+    def _load_chunks(
+        self, catalog: Catalog, known: words.Words | None
+    ) -> tuple[Iterable[tuple[ChunkRow, str]], Kept | None]:
+        """All chunks, each with its note's content hash; what is known of them where that helps."""
+        if known is not None:
+            table = self._chunks.search().select(LIGHTEST_CHUNK).to_arrow().combine_chunks()
+            places = known.places(table["chunk_id"], table["content_hash"])
+            new = np.flatnonzero(places < 0)
+            if len(new) <= max(STATEMENT_VALUES, len(places) // _MOST_NEW):
+                return self._with_known(catalog, known, table, places)
+        return self._all_chunks(catalog), None
+
+    def _all_chunks(self, catalog: Catalog) -> Iterator[tuple[ChunkRow, str]]:
         for batch in self._chunks.search().select(LIGHT_CHUNK).to_batches(_LOADED_AT_ONCE):
             yield from chunk_rows(batch, catalog.vocabulary)
+
+    def _with_known(
+        self, catalog: Catalog, known: words.Words, table: pa.Table, places: NDArray[np.int64]
+    ) -> tuple[list[tuple[ChunkRow, str]], Kept]:
+        """Chunks whose words are known, and the others with their words cut here."""
+        catalog.vocabulary.codes(known.terms.to_pylist())
+        old = np.flatnonzero(places >= 0)
+        rows: list[tuple[ChunkRow, str]] = []
+        by_place: list[ChunkRow | None] = [None] * known.searchable
+        for batch in table.take(old).combine_chunks().to_batches():
+            rows += placed_rows(batch, known.runs, places[old])
+        for place, (chunk, _) in zip(places[old].tolist(), rows, strict=True):
+            if place < known.searchable:
+                by_place[place] = chunk
+        for part in parts(table["chunk_id"].take(np.flatnonzero(places < 0)).to_pylist()):
+            search = self._chunks.search().where(f"chunk_id IN ({part})").select(LIGHT_CHUNK)
+            for batch in search.to_batches():
+                rows += chunk_rows(batch, catalog.vocabulary)
+        return rows, Kept(known.segment, known.runs, by_place)
+
+    def forget_words(self) -> None:
+        """Notes are about to be read anew: what was kept of their words counts no more.
+
+        Raises:
+            IndexUnavailableError: the folder cannot be written.
+        """
+        with writing(self.folder.path):
+            words.forget(self.folder.path)
 
     def texts(self, chunk_ids: Sequence[str]) -> dict[str, tuple[str, str]]:
         """`text` and `context` of chunks by id; unknown ids are left out."""
@@ -396,6 +452,7 @@ class Tables:
         Args:
             vectors: those too; else they stay, as they are kept by what was embedded.
         """
+        self.forget_words()
         for name in self.folder.names():
             if vectors or not is_vectors(name):
                 self.folder.drop(name)
