@@ -184,8 +184,9 @@ def test_a_damaged_file_of_words_is_made_anew(tmp_path: Path, harm: str) -> None
     assert content(tmp_path) == whole
 
 
+@pytest.mark.parametrize("step", ["pa.ipc.new_file", "write_private"])
 def test_a_full_disk_costs_only_the_next_start(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str
 ) -> None:
     make(tmp_path)
 
@@ -193,10 +194,11 @@ def test_a_full_disk_costs_only_the_next_start(
         raise OSError(28, "No space left on device")
 
     with monkeypatch.context() as broken:
-        broken.setattr("sidelight.store.words.os.replace", full)
+        broken.setattr(f"sidelight.store.words.{step}", full)
         without = content(tmp_path)
     assert not list((tmp_path / "data").glob("*words*"))
     assert content(tmp_path) == without
+    assert is_used(tmp_path)
 
 
 def test_a_reader_uses_what_is_kept_and_keeps_nothing(tmp_path: Path) -> None:

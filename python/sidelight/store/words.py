@@ -120,6 +120,7 @@ def write(folder: Path, catalog: Catalog, made_with: str) -> None:
     except OSError as error:
         log.warning("the file of words cannot be written (%s)", error.strerror)
         temporary.unlink(missing_ok=True)
+        _delete_but(folder, "")
     else:
         _delete_but(folder, file.name)
 
