@@ -55,7 +55,7 @@ log = logging.getLogger(__name__)
 
 _LOADED_AT_ONCE = 16_384  # chunks: their terms take some 25 MB, and each term is looked up once
 _WORTH_KEEPING = 2_000  # searchable chunks; fewer are cut in a third of a second
-_MOST_NEW = 20  # one chunk in so many may be new, else all are cut again and kept
+_MOST_CHANGED = 20  # one chunk in so many may be new or gone, else all are cut again and kept
 _WORD_TABLES = ("chunks", "notes", "history")
 
 Step = Callable[[], None]
@@ -159,8 +159,9 @@ class Tables:
         if known is not None:
             table = self._chunks.search().select(LIGHTEST_CHUNK).to_arrow().combine_chunks()
             places = known.places(table["chunk_id"], table["content_hash"])
-            new = np.flatnonzero(places < 0)
-            if len(new) <= max(STATEMENT_VALUES, len(places) // _MOST_NEW):
+            new = int((places < 0).sum())
+            gone = len(known.chunk_ids) - (len(places) - new)  # their terms stay in the vocabulary
+            if max(new, gone) <= max(STATEMENT_VALUES, len(places) // _MOST_CHANGED):
                 return self._with_known(catalog, known, table, places)
         return self._all_chunks(catalog), None
 
