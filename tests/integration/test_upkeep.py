@@ -85,6 +85,32 @@ def test_a_second_scan_forgets_nothing_of_the_cleaning_that_a_start_owes(kept: K
     assert len([phase for phase, _ in tidying._steps if phase == "cleanup"]) == owed
 
 
+def test_a_scan_asked_for_while_the_worker_lies_down_is_not_slept_over(
+    kept: Kept, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept.put("a.md", "marzipan 拿铁\n")
+    monkeypatch.setattr(tidying, "QUIET_S", 1e9)  # upkeep is due, but not for long
+    engine = kept.watched()
+    worker, waiting = engine._worker, engine._indexer.out_of_reach
+    assert worker is not None
+    scans, asked = [0], [False]
+    scan = worker._scan
+
+    def wait_s() -> None:  # the worker asks how long it may sleep
+        if not asked[0]:
+            asked[0] = True
+            worker.rescan()
+
+    def counted(forced: bool) -> None:
+        scans[0] += 1
+        scan(forced)
+
+    monkeypatch.setattr(worker, "_scan", counted)
+    monkeypatch.setattr(waiting, "wait_s", wait_s)
+    worker.wake()
+    wait_for(lambda: asked[0] and scans[0] == 1, 10)
+
+
 def test_upkeep_goes_on_although_notes_are_saved_all_the_time(
     kept: Kept, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -107,7 +107,7 @@ def test_status_names_what_was_not_listed_and_rules_not_understood(vault: Path) 
         ("folder", Problem("link-not-followed", "It is a link.")),
         ("note.md", Problem("link-broken", "It is a link.")),
     ]
-    states = failed_notes(Catalog(), exclusions, (), unlisted)
+    states = failed_notes(Catalog(), exclusions, {}, unlisted)
     named = {state.path: state.error or "" for state in states}
     assert {"日记", "note.md", ".obsidian/app.json", ".sidelightignore"} <= set(named)
     assert "folder" not in named

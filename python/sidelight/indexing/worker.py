@@ -163,13 +163,13 @@ class Worker:
                 self._failed()
                 self._tell(Progress("waiting", 0, 0))
                 self._rescan = True
-                self._sleep(_RETRY_S)
+                self._sleep(_RETRY_S, retrying=True)
             except Exception as error:
                 log.error("a step failed, the vault is scanned again: %s", type(error).__name__)
                 log.debug("in detail", exc_info=True)
                 self._failed()
                 self._rescan = True
-                self._sleep(_RETRY_S)
+                self._sleep(_RETRY_S, retrying=True)
 
     def _failed(self) -> None:
         """Lets the first failure of a row be looked into: that reads the whole index."""
@@ -288,10 +288,11 @@ class Worker:
         if self._polling:
             self._rescan = True
 
-    def _sleep(self, seconds: float | None) -> None:
+    def _sleep(self, seconds: float | None, *, retrying: bool = False) -> None:
+        """Until something is asked for; a retry asks for its own scan and waits all the same."""
         with self._wake:
             idle = not (self._paths or self._rescan or self._tasks or self._stopping)
-            if seconds is not None and self._rescan:
+            if retrying:
                 idle = not self._stopping
             if self._paused:
                 idle = not (self._tasks or self._stopping)
