@@ -97,8 +97,10 @@ describe("errors of the service", () => {
     });
 
   it("say in Chinese what is wrong with a setting", () => {
-    const found = errors("config.py", "UsageError").filter((said) => said.startsWith("Setting"));
-    expect(found.length).toBeGreaterThanOrEqual(6);
+    const found = ["config.py", "credibility.py"]
+      .flatMap((file) => errors(file, "UsageError"))
+      .filter((said) => said.startsWith("Setting"));
+    expect(found.length).toBeGreaterThanOrEqual(8);
     useLanguage("zh");
     for (const said of found) expect([said, inReadersWords(said)[0]]).toEqual([said, "设"]);
     const refused = new BridgeFailure(

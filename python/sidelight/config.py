@@ -143,19 +143,22 @@ def _checked(name: str, value: Any, default: Any) -> Any:
         if name == "credibility":
             rules_from(value)
         return tuple(value)
-    if isinstance(default, bool | str):
-        if not isinstance(value, type(default)):
-            raise UsageError(f"Setting '{name}' must be a {type(default).__name__}.")
+    if isinstance(default, bool):
+        if not isinstance(value, bool):
+            raise UsageError(f"Setting '{name}' must be true or false.")
+    elif isinstance(default, str):
+        if not isinstance(value, str):
+            raise UsageError(f"Setting '{name}' must be a string.")
     elif isinstance(value, bool) or not isinstance(value, int | float):
         raise UsageError(f"Setting '{name}' must be a number.")
-    elif isinstance(default, int) and value != int(value):
+    elif isinstance(default, int) and value % 1 != 0:  # so are infinity and NaN
         raise UsageError(f"Setting '{name}' must be a whole number.")
     if name in _CHOICES and value not in _CHOICES[name]:
         raise UsageError(f"Setting '{name}' must be one of {', '.join(_CHOICES[name])}.")
     if name in _RANGES:
         low, high = _RANGES[name]
         if not low <= value <= high:
-            raise UsageError(f"Setting '{name}' must lie between {low:g} and {high:g}.")
+            raise UsageError(f"Setting '{name}' must lie between {low:,.10g} and {high:,.10g}.")
         value = type(default)(value)
     return value
 

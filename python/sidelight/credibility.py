@@ -7,6 +7,7 @@ below it), another knowledge base (`source:NAME`) or a class; the belief is a cl
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -31,6 +32,7 @@ CHINESE_CLASSES: Mapping[str, str] = {
     "论坛": "forum",
     "个人笔记": OWN,
 }
+_SITE = re.compile(r"[\w-]+(\.[\w-]+)+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,39 +64,49 @@ class Rules:
 
 
 def rules_from(entries: Sequence[str]) -> Rules:
-    """The rules of the setting `credibility`, over the defaults.
+    """The rules of the setting `credibility`, over the defaults; of two for one place the later.
 
     Raises:
         UsageError: an entry is no rule; the message names it.
     """
     classes = dict(CLASSES)
-    places: list[tuple[str, str]] = []
+    places: list[tuple[str, str, str]] = []
     for entry in entries:
-        place, equals, value = (part.strip() for part in entry.rpartition("="))
+        written = entry if "=" in entry else entry.replace("\uff1d", "=")  # Chinese keyboards' sign
+        place, _, value = (part.strip() for part in written.rpartition("="))
         name = CHINESE_CLASSES.get(place.lower(), place.lower())
-        if equals and name in CLASSES:
+        if name in CLASSES:
             classes[name] = _number(entry, Rules(classes), value)
         else:
-            places.append((place if equals else "", value))
+            places.append((entry, place, value))
     rules = Rules(classes)
-    folders, sites, sources = [], [], {}
-    for place, value in places:
-        belief = _number(f"{place} = {value}", rules, value)
+    folders: dict[str, float] = {}
+    sites: dict[str, float] = {}
+    sources: dict[str, float] = {}
+    for entry, place, value in places:
+        belief = _number(entry, rules, value)
         if (source := _source(place)) is not None:
             sources[source] = belief
-        elif place.endswith("/") and place != "/":
-            folders.append((place, belief))
-        elif "." in place and "/" not in place:
-            sites.append((place.lower(), belief))
+        elif _is_folder(place):
+            folders[place] = belief
+        elif _SITE.fullmatch(place):
+            sites[place.lower()] = belief
         else:
-            raise _wrong(f"{place} = {value}")
+            raise _wrong(entry)
     by_length = lambda pair: (-len(pair[0]), pair[0])  # noqa: E731 - two words beat a nested def
     return Rules(
         classes,
-        tuple(sorted(folders, key=by_length)),
-        tuple(sorted(sites, key=by_length)),
+        tuple(sorted(folders.items(), key=by_length)),
+        tuple(sorted(sites.items(), key=by_length)),
         sources,
     )
+
+
+def _is_folder(place: str) -> bool:
+    """Whether it is written as paths in a vault are: a rule that no note can match helps nobody."""
+    *parts, last = place.split("/")
+    plain = all(part not in ("", ".", "..") for part in parts) and "\\" not in place
+    return bool(parts) and not last and plain
 
 
 def _source(place: str) -> str | None:

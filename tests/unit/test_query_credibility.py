@@ -63,6 +63,16 @@ def test_a_number_and_another_worth_of_a_class_count() -> None:
     check_belief(0.1, rules=["own-notes = 0.1"])
 
 
+def test_of_two_rules_for_one_place_the_later_counts() -> None:
+    check_belief(0.9, "A/B.md", rules=["A/ = 0.2", "A/ = 0.9"])
+    check_belief(0.1, rules=["a.example = 0.9", "a.example = 0.1"], source="https://a.example/")
+
+
+def test_the_wide_sign_of_chinese_keyboards_is_an_equals_sign() -> None:
+    check_belief(0.4, "剪藏/A.md", rules=["剪藏/＝论坛"])
+    assert rules_from(["来源：团队＝百科 = 0.8"]).source("团队＝百科") == 0.8
+
+
 @pytest.mark.parametrize("place", ["source:Team wiki", "Source: team WIKI", "来源：Team Wiki"])
 def test_other_knowledge_bases_are_believed_by_name(place: str) -> None:
     rules = rules_from([f"{place} = product-docs", "来源:论坛精华 = 论坛", "forum = 0.2"])
@@ -83,12 +93,22 @@ def test_other_knowledge_bases_are_believed_by_name(place: str) -> None:
         "source: = 1",
         "source:Wiki = best",
         "来源： = 1",
+        "old.notes\\ = forum",  # written as Windows does
+        "剪藏\\旧/ = 论坛",
+        "/Clippings/ = forum",
+        "./Clippings/ = forum",
+        "A//B/ = forum",
+        "https://docs.example.org/ = forum",
+        "docs.example.org:8080 = forum",
+        "*.example.org = forum",
+        "sourc:Team.wiki = forum",
+        ". = forum",
     ],
 )
 def test_a_setting_that_is_no_rule_is_refused_with_a_remedy(entry: str) -> None:
     with pytest.raises(UsageError) as refused:
         settings_from({"credibility": [entry]})
-    assert "credibility" in refused.value.message
+    assert refused.value.message.endswith(f"does not understand '{entry}'.")
     assert "official-docs" in (refused.value.remedy or "")
 
 

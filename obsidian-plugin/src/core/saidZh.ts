@@ -32,11 +32,14 @@ export const SAID_ZH: Readonly<Record<string, string>> = {
   "The answer is not JSON-RPC.": "回答不是 JSON-RPC。",
   // settings
   "Setting '{}' must be a list of strings.": "设置项 {1} 必须是一个文本列表。",
-  "Setting '{}' must be a {}.": "设置项 {1} 的类型不对。",
+  "Setting '{}' must be true or false.": "设置项 {1} 只能是 true 或 false。",
+  "Setting '{}' must be a string.": "设置项 {1} 必须是一段文本。",
   "Setting '{}' must be a number.": "设置项 {1} 必须是数字。",
   "Setting '{}' must be a whole number.": "设置项 {1} 必须是整数。",
   "Setting '{}' must be one of {}.": "设置项 {1} 只能是：{2}。",
   "Setting '{}' must lie between {} and {}.": "设置项 {1} 必须在 {2} 和 {3} 之间。",
+  "Setting 'credibility' does not understand '{}'.":
+    "设置项 credibility 中的“{1}”不是规则。请写成“剪藏/ = 论坛”、“docs.python.org = 官方文档”、“来源：团队百科 = 0.8”或“论坛 = 0.2”的样子。",
   "notes that were read without the graph are read again": "重新读取没有记下提及关系的笔记",
   // questions answered in words
   "The endpoint is not a plain http or https address.":
