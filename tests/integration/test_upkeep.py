@@ -108,7 +108,7 @@ def test_a_scan_asked_for_while_the_worker_lies_down_is_not_slept_over(
     monkeypatch.setattr(worker, "_scan", counted)
     monkeypatch.setattr(waiting, "wait_s", wait_s)
     worker.wake()
-    wait_for(lambda: asked[0] and scans[0] == 1, 10)
+    wait_for(lambda: asked[0] and scans[0] == 1, 40)
 
 
 def test_upkeep_goes_on_although_notes_are_saved_all_the_time(
