@@ -106,7 +106,7 @@ export class SearchSession {
     this.#stopTimer();
     this.#timer = this.timers.set(() => {
       this.#timer = null;
-      void this.#run(true);
+      void this.run(true);
     }, DEBOUNCE_MS);
   }
 
@@ -114,20 +114,20 @@ export class SearchSession {
   async submit(text = this.#current.question.text): Promise<void> {
     this.#current = { ...this.#current, question: { ...this.#current.question, text } };
     if (text.trim() === "") return this.clear();
-    await this.#run(false);
+    await this.run(false);
   }
 
   /** Mode, scope, limit or reranking changed: search now with the same words. */
   async change(changes: Partial<Omit<Question, "text">>): Promise<void> {
     this.#current = { ...this.#current, question: { ...this.#current.question, ...changes } };
     if (this.#current.question.text.trim() === "") this.changed(this.#current);
-    else await this.#run(false);
+    else await this.run(false);
   }
 
   /** The notes or the connection changed: ask the same again, unless a search is on its way. */
   async refresh(): Promise<void> {
     const waiting = this.#timer !== null || this.#running !== null;
-    if (!waiting && this.#current.question.text.trim() !== "") await this.#run(false);
+    if (!waiting && this.#current.question.text.trim() !== "") await this.run(false);
   }
 
   clear(): void {
@@ -145,7 +145,7 @@ export class SearchSession {
     this.#early = null;
   }
 
-  async #run(typing: boolean): Promise<void> {
+  private async run(typing: boolean): Promise<void> {
     this.stop();
     const { question } = this.#current;
     const controller = new AbortController();
