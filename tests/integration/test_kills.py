@@ -24,6 +24,7 @@ from tiny_models import write_model
 
 from sidelight.config import Places, Settings, open_vault, places_for, save_settings
 from sidelight.engine import Engine
+from sidelight.store import upkeep
 
 ACTIVITIES = ("embedding", "merging", "compacting", "cleaning up")
 _LINE = re.compile(r"(done )?(embedding|merging|compacting|cleaning up)\b")
@@ -240,6 +241,9 @@ class Kills:
                 assert engine.no_vectors == ""
                 engine.sync()
                 followed = engine._catalog.graph.counts()
+                # What a daemon does a minute later: Lance sees a deletion file without a version
+                # only once every version that is kept is newer.
+                upkeep.clean_up(engine._tables._open_tables(), 0.001)
             finally:
                 engine.close()
             vault, data = self.places.vault, self.places.data
