@@ -241,8 +241,7 @@ class Kills:
                 assert engine.no_vectors == ""
                 engine.sync()
                 followed = engine._catalog.graph.counts()
-                # What a daemon does a minute later: Lance sees a deletion file without a version
-                # only once every version that is kept is newer.
+                # What a daemon does a minute later (`clean_up` says why).
                 upkeep.clean_up(engine._tables._open_tables(), 0.001)
             finally:
                 engine.close()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -83,6 +84,50 @@ def test_a_second_scan_forgets_nothing_of_the_cleaning_that_a_start_owes(kept: K
     tidying.after_scan()
     assert owed > 1
     assert len([phase for phase, _ in tidying._steps if phase == "cleanup"]) == owed
+
+
+def _leftover(data: Path, table: str) -> Path:
+    """A deletion file that no version names, as a crash between file and version leaves one."""
+    files = data / "index.lance" / f"{table}.lance" / "_deletions"
+    files.mkdir(exist_ok=True)
+    left = files / "0-99-123.arrow"
+    left.write_bytes(b"half a file")
+    return left
+
+
+@pytest.mark.parametrize("name", ["a.md", "甲.md"])
+@pytest.mark.parametrize("saved", [False, True])
+def test_a_deletion_file_that_a_crash_left_goes_a_minute_after_the_next_start(
+    kept: Kept, monkeypatch: pytest.MonkeyPatch, name: str, saved: bool
+) -> None:
+    """Lance spares it while no version is newer, and versions are kept for a minute."""
+    kept.put("b.md", "nougat 绿茶\n")
+    kept.put(name, "marzipan 拿铁\n")
+    kept.synced().close()
+    tables = ("chunks", "notes", "history")
+    left = [_leftover(kept.data, table) for table in tables]
+    if saved:
+        kept.put(name, "thylacine 袋狼\n")
+    clean_up = upkeep.clean_up
+    monkeypatch.setattr(upkeep, "clean_up", lambda tables: clean_up(tables, 1.0))
+    monkeypatch.setattr(tidying, "_CLEAN_AFTER_S", 2.0)  # for the minute
+    monkeypatch.setattr(tidying, "QUIET_S", 1.0)
+    engine = kept.open()
+    engine.start()
+    wait_for(lambda: not [file for file in left if file.exists()])
+    wait_for(lambda: engine._indexer.tidying.wait_s() is None)
+    assert found(engine, "袋狼" if saved else "拿铁") == [name]
+
+
+def test_a_start_that_finds_nothing_left_writes_nothing(kept: Kept) -> None:
+    kept.put("甲.md", "marzipan 拿铁\n")
+    kept.put("b.md", "nougat 绿茶\n")
+    engine = kept.synced()
+    kept.put("甲.md", "thylacine 袋狼\n")  # with a deletion file that is in use
+    engine.sync()
+    engine.close()
+    versions = [table.version for table in kept.open()._tables._open_tables()]
+    assert [table.version for table in kept.synced()._tables._open_tables()] == versions
 
 
 def test_a_scan_asked_for_while_the_worker_lies_down_is_not_slept_over(

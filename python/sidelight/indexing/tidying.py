@@ -1,7 +1,7 @@
 """When is the index tidied? After many commits, and once after each spell of them.
 
 Compaction joins what commits left in pieces; cleaning up deletes the versions that nobody reads
-any more, a minute later, and what a crash left unfinished, once after a start. Both go in small
+any more, a minute later, and what a crash left unfinished, twice after a start. Both go in small
 steps, one at a time, so that a note saved meanwhile comes first. When all is done nothing wakes
 up until the next commit.
 """
@@ -103,7 +103,10 @@ class Tidying:
             self.commits = 0
             self._steps += [("compact", s) for s in self._tables.compaction(self._catalog)]
         if cleaning:
-            self._started = self._old_versions = False
+            self._old_versions = False
+            if self._started:
+                self._replaced_some()  # some of what a crash left goes only a minute from now
+            self._started = False
             self._steps += [("cleanup", step) for step in self._tables.cleaning()]
         self._planned = len(self._steps)
 

@@ -13,6 +13,7 @@ import logging
 import sys
 import time
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -68,13 +69,35 @@ def clean_up(tables: Sequence[Any], keep_s: float = KEEP_VERSIONS_S) -> None:
     """Deletes versions older than `keep_s`, and files that a crash left without a version.
 
     Only the one writer calls it, between two writes: a file without a version is then left over.
+    LanceDB spares a deletion file that is newer than the oldest version it keeps: such a leftover
+    goes with the next call that finds all other versions older than `keep_s`.
+
+    Args:
+        tables: to be cleaned.
+        keep_s: age in seconds below which a version stays, as a reader may still use it.
     """
     age = datetime.timedelta(seconds=keep_s)
-    _each(
-        "cleaning up",
-        tables,
-        lambda table: table.optimize(cleanup_older_than=age, delete_unverified=True),
-    )
+
+    def clean(table: Any) -> None:
+        if _has_leftovers(Path(table.uri)):
+            table.delete("false")  # changes nothing but is a version newer than they are
+        table.optimize(cleanup_older_than=age, delete_unverified=True)
+
+    _each("cleaning up", tables, clean)
+
+
+def _has_leftovers(table: Path) -> bool:
+    """Whether deletion files are newer than the newest version, which names none of these."""
+    newest = max(map(_written, table.glob("_versions/*.manifest")), default=0)
+    return any(_written(file) > newest for file in table.glob("_deletions/*"))
+
+
+def _written(file: Path) -> int:
+    """When, in nanoseconds since the epoch; 0 if it has gone."""
+    try:
+        return file.stat().st_mtime_ns
+    except FileNotFoundError:
+        return 0
 
 
 def forget_history(history: Any, notes: int) -> None:
