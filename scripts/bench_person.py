@@ -115,7 +115,7 @@ def _found_ms(vault: Path, client: BridgeClient, number: int) -> float:
 
 def _sizes() -> Iterator[Timing]:
     sizes = {name: _megabytes(name) for name in sorted(_needed("sidelight"))}
-    yield Timing(f"{len(sizes)} packages that Sidelight needs", sum(sizes.values()), "MB")
+    yield Timing("packages that Sidelight needs", sum(sizes.values()), "MB")
     for name in sorted(sizes, key=lambda name: -sizes[name])[:5]:
         yield Timing(f"of which {name}", sizes[name], "MB")
     model = default_folder() / "model.onnx"

@@ -59,6 +59,10 @@ OWN: Names = {
         "后台启动到能按语义回答",
     ),
     "query: resident": ("memory of the daemon", "后台占用的内存"),
+    "query: resident over imports, model and tokenizer": (
+        "of that, over imports, model and tokenizer",
+        "其中导入的库、模型和分词器以外的部分",
+    ),
 }
 ONCE: Names = {
     "person: sidelight --help, median": ("help of the command line", "命令行的帮助"),
@@ -82,6 +86,7 @@ ONCE: Names = {
         "lines of 15,000 notes, against ripgrep alone",
         "在 15,000 篇笔记里找行，相比 ripgrep",
     ),
+    "person: packages that Sidelight needs": ("packages on disk", "依赖包的大小"),
     "person: default model": ("default model on disk", "默认模型的大小"),
 }
 _HEADS = (("times as long as", "是几倍"), ("Sidelight itself", "Sidelight 自身"), ("and", "还有"))
