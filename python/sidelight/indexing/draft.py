@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import re
 import time
 import unicodedata
 from collections.abc import Iterable, Iterator
@@ -23,7 +22,6 @@ from sidelight.vault.markup import without_marks
 
 # Changes when chunks, fields or what is embedded change: every note is then read again.
 DRAFT_VERSION = "4"
-_SPACE = re.compile(r"\s+")
 
 
 def draft_note(entry: FileEntry, data: bytes, terms: Terms, *, things: bool = False) -> NoteDraft:
@@ -125,7 +123,7 @@ def _draft_chunk(note: Note, chunk: Chunk, terms: Terms) -> ChunkDraft:
         terms=searched,
         language=detect(chunk.text if len(chunk.text) > 40 else embedded),
         embed_hash=_hash(embedded),
-        text_hash=_hash(_SPACE.sub(" ", unicodedata.normalize("NFC", chunk.text)).strip()),
+        text_hash=_hash(" ".join(unicodedata.normalize("NFC", chunk.text).split())),
     )
 
 

@@ -93,6 +93,8 @@ _NOT_PROSE = re.compile(
     r"|(?<![!-~])[!-~]*[/\\_@][!-~]*",
     re.DOTALL | re.ASCII,
 )
+# Each of its alternatives has one of these; prose often has none, and then need not be scanned.
+_MARKS_OF_NO_PROSE = ("`", "~~~", "$$", "<", "%%", "](", "---", "/", "\\", "_", "@")
 
 
 def detect(text: str) -> str:
@@ -102,7 +104,7 @@ def detect(text: str) -> str:
         A code; "und" where there is no letter. Chinese is "zh" in either script.
     """
     sample = text[:_SAMPLE]
-    prose = _NOT_PROSE.sub(" ", sample)
+    prose = _prose(sample)
     counts = _count(prose)
     if sum(counts.values()) < 2:
         prose, counts = sample, _count(sample)
@@ -111,6 +113,12 @@ def detect(text: str) -> str:
     if not counts:
         return UNKNOWN
     return _language(prose, counts)
+
+
+def _prose(text: str) -> str:
+    """The text without code, addresses and the like, where it has some."""
+    some = any(mark in text for mark in _MARKS_OF_NO_PROSE)
+    return _NOT_PROSE.sub(" ", text) if some else text
 
 
 def _count(text: str) -> dict[str, float]:
