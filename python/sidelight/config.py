@@ -173,6 +173,7 @@ class Places:
     settings: Path  # the user's own choices
     calibration: Path  # survives a rebuild
     feedback: Path  # what was helpful; survives a rebuild, too
+    paused: Path  # is there while someone holds indexing back
     source_health: Path  # how the other knowledge bases answered so far
     discovery: Path
     log: Path
@@ -224,6 +225,7 @@ def places_for(vault: Path, data_dir: str | os.PathLike[str] | None = None) -> P
         settings=config / f"{key}.json",
         calibration=config / f"{key}.calibration.json",
         feedback=config / f"{key}.feedback.jsonl",
+        paused=data / "paused",
         source_health=config / f"{key}.sources.json",
         discovery=runtime_dir() / f"{key}.json",
         log=platformdirs.user_log_path(APP, False) / f"{key}.log",

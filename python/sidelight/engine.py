@@ -88,6 +88,7 @@ class Engine:
             if self._lock is not None:
                 self._lock.release()
             raise
+        self._commit_ns = self._tables.folder.last_commit_ns()
         self._facts = self._tables.folder.facts()
         self._anew = ""  # why notes are read again, while they are
         if not read_only and facts.is_other_schema(self._facts, self._current_facts()):
@@ -172,7 +173,7 @@ class Engine:
             else:
                 engine.load_models()
             if read_only:
-                engine._indexer.know_names()
+                engine.look_for_changes()
         except BaseException:
             engine.close()
             raise
@@ -182,7 +183,8 @@ class Engine:
 
     def start(self) -> None:
         """Watches the vault and keeps the index up to date in the background."""
-        worker = self._worker = Worker(self._indexer, self._tell, self._watch_again)
+        paused = self.places.paused.exists()
+        worker = self._worker = Worker(self._indexer, self._tell, self._watch_again, paused=paused)
         self._watcher = Watcher(
             self.vault, self.settings, worker.notice, worker.poll, worker.rescan, worker.watched
         )
@@ -221,7 +223,7 @@ class Engine:
         rebuild: bool = False,
         stopped: Callable[[], bool] = _NEVER,
     ) -> None:
-        """Brings the index up to date once, in this thread.
+        """Brings the index up to date once, in this thread; ends a pause.
 
         Args:
             progress: told how far it is.
@@ -237,6 +239,7 @@ class Engine:
         reason = self._reason_to_reread()
         self._anew = _ASKED_FOR if rebuild else reason
         tell = progress or (lambda _: None)
+        self._remember_pause(False)
         self._indexer.sync(
             lambda now: tell(self._with_reason(now)),
             stopped,
@@ -406,6 +409,15 @@ class Engine:
         since = min((at for at in known if at is not None), default=None)
         return None if since is None else max(0.0, time.monotonic() - since)
 
+    def look_for_changes(self) -> None:
+        """Counts the notes that changed since they were indexed, where nothing is indexed."""
+        self._indexer.know_names()
+
+    @property
+    def is_outdated(self) -> bool:
+        """Whether another process wrote the index since this one opened it to read."""
+        return self._read_only and self._tables.folder.last_commit_ns() != self._commit_ns
+
     def note_status(self, path: str) -> NoteState:
         """What the index knows of one note; an unknown path is not indexed."""
         state = coverage.note_state(self._catalog, path, self._indexer.exclusions)
@@ -512,14 +524,26 @@ class Engine:
             self._clear()
 
     def pause(self) -> None:
-        """Holds indexing back."""
+        """Holds indexing back until `resume`, after a restart too."""
         if self._worker is not None:
             self._worker.pause()
+            self._remember_pause(True)
 
     def resume(self) -> None:
         """Goes on, with a scan for what was missed."""
         if self._worker is not None:
             self._worker.resume()
+            self._remember_pause(False)
+
+    def _remember_pause(self, paused: bool) -> None:
+        mark = self.places.paused
+        try:
+            if paused:
+                mark.touch()
+            else:
+                mark.unlink(missing_ok=True)
+        except OSError as error:
+            log.warning("the next start will not know of this: %s", error.strerror)
 
     def subscribe(self, callback: Callable[[str, Any], None]) -> Callable[[], None]:
         """Calls back with ("progress", Progress) and ("changed", paths), from any thread."""

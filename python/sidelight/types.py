@@ -437,11 +437,11 @@ class Degraded:
 
 @dataclass(frozen=True, slots=True)
 class IndexState:
-    """What the index covers."""
+    """What the index covers; `pending` counts passages and changed notes."""
 
     snapshot: str
     notes: int
-    chunks: int
+    chunks: int  # that can be found: not those without a letter
     embedded_chunks: int
     pending: int
 

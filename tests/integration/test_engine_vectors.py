@@ -139,11 +139,25 @@ def test_answer_is_the_same_after_restart_compaction_rebuild_and_in_another_orde
         fresh.close()
 
 
+@pytest.mark.parametrize("name", ["Empty.md", "空白.md"])
+def test_a_note_waits_once_and_a_passage_without_words_never(
+    engine: Engine, vault: Path, name: str
+) -> None:
+    (vault / name).write_text("", "utf-8")  # found by its name alone
+    (vault / "zeros.md").write_bytes(b"\0" * 20_000)
+    engine.sync(lexical_only=True)
+    assert engine.state().chunks == 5
+    assert engine.state().pending == 7, "five passages, and two notes that only have names"
+    engine.sync()
+    assert (engine.state().embedded_chunks, engine.state().pending) == (5, 0)
+    assert (engine.note_status("zeros.md").chunks, engine.failed_notes()) == (0, [])
+
+
 def test_missing_vectors_are_said(engine: Engine) -> None:
     engine.sync(lexical_only=True)
     result = engine.search(SearchRequest("lettuce"))
     assert [(d.channel, d.partial) for d in result.degraded] == [("vector", True)]
-    assert result.index.pending == 8, "five passages and three names"
+    assert result.index.pending == 5, "passages; their notes' names wait too"
     nothing = engine.search(SearchRequest("zzzyx"))
     assert nothing.reasons[0].kind == "index_incomplete"
 

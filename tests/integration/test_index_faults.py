@@ -21,6 +21,7 @@ from kept_index import QUICK, Kept, found, wait_for
 from sidelight.config import Settings
 from sidelight.engine import Engine
 from sidelight.errors import IndexUnavailableError, NotFoundError, VaultError
+from sidelight.indexing import worker
 from sidelight.store import folder as store_folder
 from sidelight.store import postings, statements, writer
 from sidelight.store.tables import Tables
@@ -210,6 +211,46 @@ def test_100_who_only_asks_is_told_how_many_notes_changed_since(kept: Kept, name
     assert answer.reasons[0].kind == "index_incomplete"
     assert kept.synced().state().pending == 0
     assert kept.open(read_only=True).state().pending == 0
+
+
+@pytest.mark.parametrize("name", ["new.md", "新.md"])
+def test_a_pause_lasts_until_someone_ends_it_also_over_a_restart(kept: Kept, name: str) -> None:
+    kept.put("a.md", "marzipan 拿铁\n")
+    engine = kept.watched()
+    engine.pause()
+    engine = kept.open()
+    kept.put(name, "thylacine 袋狼\n")
+    kept.put("图.png", "")
+    engine.start()
+    wait_for(lambda: engine.state().pending > 1)  # one is for the scan that is to come
+    assert engine.status()[1].phase == "paused"
+    assert engine.state().pending == 2
+    assert found(engine, "marzipan") == ["a.md"]
+    assert found(engine, "袋狼") == []
+    assert "图.png" in engine._catalog.attachments, "names of files are known all the same"
+    engine.resume()
+    wait_for(lambda: engine.state().pending == 0)
+    assert found(engine, "袋狼") == [name]
+    assert not engine.places.paused.exists()
+    engine.pause()
+    kept.synced()
+    assert kept.watched().status()[1].phase != "paused", "whoever asks for the work ends it"
+
+
+def test_a_pause_waits_for_a_vault_that_is_away(kept: Kept, monkeypatch: Any) -> None:
+    monkeypatch.setattr(worker, "_RETRY_S", 0.1)
+    kept.put("a.md", "marzipan 拿铁\n")
+    kept.watched().pause()
+    engine = kept.open()
+    away = kept.vault.with_name("移走了")
+    kept.vault.rename(away)
+    engine.start()
+    wait_for(lambda: engine.status()[1].phase == "paused")
+    assert engine.state().notes == 1
+    away.rename(kept.vault)
+    engine.resume()
+    wait_for(lambda: engine.state().pending == 0)
+    assert found(engine, "拿铁") == ["a.md"]
 
 
 def test_101_a_note_saved_all_the_time_is_published_within_the_ceiling(kept: Kept) -> None:

@@ -8,13 +8,16 @@ import subprocess
 import sys
 import time
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 from mcp import ClientSession, StdioServerParameters
 from mcp.client.stdio import stdio_client
+
+from sidelight.bridge import asking
+from sidelight.engine import Engine
 
 NOTES = {
     "Kiln.md": "---\nsummary: Everything about the kiln in the yard.\n---\n# Kiln\n\nThe kiln is lit on Fridays.\n\nSee [[窑炉]] and [[Missing]].\n",
@@ -120,6 +123,31 @@ async def test_alone_every_tool_answers_in_both_languages(world: World) -> None:
 
         state, _ = await call(session, "status")
         assert (state["notes"], state["answered_by"]) == (4, "index")
+
+
+@pytest.mark.parametrize("name", ["Glaze.md", "釉料.md"])
+def test_alone_it_follows_the_vault_and_whoever_indexes_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.setattr(asking, "_LOOK_AGAIN_S", 0.0)
+    vault, data = tmp_path / "vault", tmp_path / "data"
+    vault.mkdir()
+    (vault / "Kiln.md").write_text("The kiln is lit on Fridays.\n", "utf-8")
+
+    def indexed() -> None:
+        with closing(Engine.open(vault, data_dir=data, lexical_only=True)) as engine:
+            engine.sync(lexical_only=True)
+
+    indexed()
+    asker = asking.Asker(vault, data)
+    with closing(asker):
+        assert asker.ask("index/status", {})["index"]["pending"] == 0
+        (vault / name).write_text("celadon 青瓷\n", "utf-8")
+        assert asker.ask("index/status", {})["index"]["pending"] == 1
+        assert asker.ask("query/search", {"text": "青瓷"})["results"] == []
+        indexed()
+        assert asker.ask("index/status", {})["index"]["pending"] == 0
+        assert [r["path"] for r in asker.ask("query/search", {"text": "青瓷"})["results"]] == [name]
 
 
 async def test_long_notes_are_read_in_pages(world: World) -> None:

@@ -126,6 +126,17 @@ def test_watched_it_keeps_its_rows_is_listed_and_is_taken_in_by_itself(
 
 
 @pytest.mark.parametrize("name", NAMES)
+def test_who_only_reads_the_index_lists_it_too(kept: Kept, failing: Failing, name: str) -> None:
+    kept.put(name, "marzipan 拿铁\n")
+    kept.synced().close()
+    failing.looking[name] = errno.EACCES
+    reader = kept.open(read_only=True)
+    assert list(listed(reader)) == [name]
+    assert os.strerror(errno.EACCES) in str(listed(reader)[name])
+    assert reader.state().pending == 0, "nothing is known to have changed"
+
+
+@pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("code", REASONS)
 @pytest.mark.parametrize("act", ["looking", "reading"])
 def test_scanned_it_keeps_its_rows_and_is_taken_in_by_itself(

@@ -274,7 +274,7 @@ def test_the_model_before_answers_until_the_new_one_has_everything(
     assert engine.no_vectors == ""
     assert engine.embedder is not None
     assert engine.embedder.name == "first", "across a restart"
-    assert engine.state().pending == 6
+    assert engine.state().pending == 3
     assert engine.state().embedded_chunks == 3
     assert found(engine, "cat", Mode.SEMANTIC)[0] == "cat.md"
     counted.read, counted.embedded, counted.said = [], [], []

@@ -103,6 +103,13 @@ def test_a_vault_that_is_away_keeps_its_index_and_its_place(vault: Path) -> None
     assert only(diagnose(vault), "vault").severity == "ok"
 
 
+def test_a_pause_is_named_with_who_ends_it(vault: Path) -> None:
+    places = places_for(vault)
+    places.data.mkdir(parents=True)
+    places.paused.touch()
+    check_says(only(diagnose(vault, index=Index(3)), "index"), "info", "paused", "sidelight index")
+
+
 def made_with(vault: Path, **values: str) -> None:
     data = places_for(vault).data
     (data / "index.lance").mkdir(parents=True, exist_ok=True)

@@ -300,9 +300,11 @@ export interface IndexState {
   /** Names the committed content. */
   snapshot: string;
   notes: number;
+  /** Passages that hold words. */
   chunks: number;
+  /** Those whose meaning is searched too. */
   embedded_chunks: number;
-  /** Notes still to be indexed. */
+  /** Passages to be embedded and changed notes to be read. */
   pending: number;
 }
 
@@ -931,7 +933,7 @@ export interface Methods {
   "index/status": { params: StatusParams; result: IndexStatus };
   /** Reads every note anew; the old index answers until then. */
   "index/rebuild": { params: NoParams; result: Done };
-  /** Stops indexing until resumed. */
+  /** Stops indexing until resumed, also over a restart. */
   "index/pause": { params: NoParams; result: Done };
   /** Goes on with indexing. */
   "index/resume": { params: NoParams; result: Done };

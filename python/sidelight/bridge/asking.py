@@ -1,7 +1,8 @@
 """Whom do the tools and `sidelight ask` ask? The vault's running daemon, else the index opened in this process.
 
 A daemon that goes away is looked for again; one that comes is used. Reads only: of the bridge's
-methods those below and no other can be asked.
+methods those below and no other can be asked. An index opened here is opened again once someone
+wrote it, and the vault is looked through for changes from time to time.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import json
 import threading
+import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
 METHODS = (
     "query/search", "query/pack", "note/read", "note/links", "note/grep", "index/status",
 )  # fmt: skip
+_LOOK_AGAIN_S = 10.0  # a look through 20,000 notes takes half a second
 
 
 class Asker:
@@ -45,6 +48,7 @@ class Asker:
         self._daemon: client.BridgeClient | None = None
         self._engine: Engine | None = None
         self._alone: Dispatcher | None = None
+        self._looked = 0.0  # `time.monotonic` of the last look through the vault
 
     @property
     def vault(self) -> Path:
@@ -86,15 +90,28 @@ class Asker:
     def _ask_index(self, method: str, params: Mapping[str, Any]) -> dict[str, Any]:
         from sidelight.bridge.session import Session
 
-        if self._alone is None:
-            self._alone = self._open()
+        self._bring_up_to_date()
         request = {"jsonrpc": "2.0", "id": 1, "method": method, "params": dict(params)}
         text = json.dumps(request)
-        answered = asyncio.run(_handled(self._alone, text, Session))
+        answered = asyncio.run(_handled(self._opened(), text, Session))
         answer = json.loads(answered)
         if "error" in answer:
             raise error_from(dict(answer["error"]))
         return dict(answer["result"])
+
+    def _bring_up_to_date(self) -> None:
+        if self._engine is not None and self._engine.is_outdated:
+            self._engine.close()
+            self._engine = self._alone = None
+        elif self._engine is not None and time.monotonic() - self._looked > _LOOK_AGAIN_S:
+            self._engine.look_for_changes()
+            self._looked = time.monotonic()
+
+    def _opened(self) -> Dispatcher:
+        if self._alone is None:
+            self._alone = self._open()
+            self._looked = time.monotonic()
+        return self._alone
 
     def _open(self) -> Dispatcher:
         from sidelight.bridge.dispatch import Dispatcher

@@ -300,9 +300,9 @@ class IndexState(TypedDict):
 
     snapshot: Annotated[str, "Names the committed content."]
     notes: int
-    chunks: int
-    embedded_chunks: int
-    pending: Annotated[int, "Notes still to be indexed."]
+    chunks: Annotated[int, "Passages that hold words."]
+    embedded_chunks: Annotated[int, "Those whose meaning is searched too."]
+    pending: Annotated[int, "Passages to be embedded and changed notes to be read."]
 
 
 class SearchResult(TypedDict):
@@ -956,7 +956,13 @@ METHODS: tuple[MethodSpec, ...] = (
         Lane.BULK,
         "Reads every note anew; the old index answers until then.",
     ),
-    MethodSpec("index/pause", NoParams, Done, Lane.QUERY, "Stops indexing until resumed."),
+    MethodSpec(
+        "index/pause",
+        NoParams,
+        Done,
+        Lane.QUERY,
+        "Stops indexing until resumed, also over a restart.",
+    ),
     MethodSpec("index/resume", NoParams, Done, Lane.QUERY, "Goes on with indexing."),
     MethodSpec(
         "daemon/stop",

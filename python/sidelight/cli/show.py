@@ -37,7 +37,10 @@ def result(answer: dict[str, Any], colour: bool = False) -> str:
         lines += ["", *_trace(answer["trace"])]
     pending = answer["index"]["pending"]
     if pending:
-        lines.append(f"({pending} changes are not indexed yet)")
+        waits = (
+            "passage or changed note waits" if pending == 1 else "passages or changed notes wait"
+        )
+        lines.append(f"({pending} {waits} to be indexed)")
     lines += ["", f"{len(answer['results'])} passages in {answer['timing_ms']['total']:.0f} ms"]
     return "\n".join(lines).lstrip("\n")
 

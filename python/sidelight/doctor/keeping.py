@@ -41,6 +41,10 @@ def check_index(visit: Visit) -> list[Finding]:
     if visit.index.problem and progress.phase == "waiting":
         said = f"{finding} Nothing can be added now: {visit.index.problem}"
         return [error("index", said, "It goes on by itself as soon as that is mended.")]
+    if visit.places.paused.exists():
+        said = f"{finding} Indexing is paused: changed notes are not taken in."
+        remedy = "Resume it in Obsidian (“Resume indexing”), or run `sidelight index VAULT`."
+        return [info("index", said, remedy)]
     if not state.pending:
         return [ok("index", finding)]
     remedy = "`sidelight serve` takes them in by itself, `sidelight index` once."

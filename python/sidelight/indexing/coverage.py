@@ -28,7 +28,7 @@ def index_state(catalog: Catalog, constants: str, *, vectors: bool, busy: bool) 
         return IndexState(
             snapshot=catalog.snapshot(constants),
             notes=len(catalog.notes),
-            chunks=len(catalog.chunks),
+            chunks=catalog.searchable,
             embedded_chunks=catalog.embedded(),
             pending=(catalog.waiting() if vectors else 0) + int(busy),
         )
@@ -46,7 +46,7 @@ def note_state(catalog: Catalog, path: str, exclusions: Exclusions) -> NoteState
     return NoteState(
         path=path,
         indexed=note.error is None,
-        chunks=note.chunks,
+        chunks=len(rows),
         embedded=embedded,
         content_hash=note.content_hash or None,
         error=note.error,

@@ -78,7 +78,9 @@ class Indexer:
         self.on_tables_lost: Callable[[], None] = lambda: None
         self.out_of_reach = OutOfReach()
         self.unlisted: tuple[tuple[str, Problem], ...] = ()  # what the last scan left out
-        self.unseen = 0  # notes that changed since they were indexed, where nothing is indexed
+        self.unseen = (
+            0  # notes seen to have changed where nothing is indexed, or while it is paused
+        )
         self._tables = tables
         self._catalog = catalog
         self._terms = terms
@@ -127,7 +129,7 @@ class Indexer:
                 f"The vault {self.vault} is empty, though it had notes.",
                 "If its drive is not mounted, mount it; if you emptied it, rebuild the index.",
             )
-        self._forced = forced
+        self._forced, self.unseen = forced, 0
         self._wait_for(changes, in_the_cloud, unlisted)
         self._rename_targets(names | waiting)
         present = seen | waiting
@@ -422,12 +424,14 @@ class Indexer:
         return [n for n in self._names if n == path or n.startswith(path + "/")]
 
     def know_names(self) -> None:
-        """Takes in the vault's file names, and how many notes changed, where nothing is indexed.
+        """Takes in the vault's file names, how many notes changed and which cannot be read, where
+        nothing is indexed or while indexing is paused.
 
         What differs by size or time is verified by its hash.
         """
         names, seen, changed = set(), set(), 0
         unlisted: list[tuple[str, Problem]] = []
+        in_the_cloud: list[str] = []
         for entry in scan(
             self.vault, self.exclusions, self.settings, lambda *found: unlisted.append(found)
         ):
@@ -435,7 +439,10 @@ class Indexer:
             if is_note(entry.path) and not self.exclusions.excluded(entry.path):
                 seen.add(entry.path)
                 changed += self._is_news(entry)
+                if entry.placeholder:
+                    in_the_cloud.append(entry.path)
         self._rename_targets(names)
+        self._wait_for(Changes(), in_the_cloud, unlisted)
         self.unseen = changed + len(set(self._catalog.notes) - seen - self._out_of_sight(unlisted))
 
     def _is_news(self, entry: FileEntry) -> bool:

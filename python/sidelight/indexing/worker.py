@@ -31,6 +31,7 @@ class Worker:
         report: told how far it is, at most five times a second and at each change of phase.
         on_back: called when a vault that had vanished is there again; it is another folder to
             the system, which has to be watched anew.
+        paused: begins as after `pause`, and only looks how many notes changed.
     """
 
     def __init__(
@@ -38,6 +39,8 @@ class Worker:
         indexer: Indexer,
         report: Callable[[Progress], None],
         on_back: Callable[[], None] = lambda: None,
+        *,
+        paused: bool = False,
     ) -> None:
         self._indexer = indexer
         self._on_back = on_back
@@ -49,11 +52,11 @@ class Worker:
         self._paths: set[str] = set()
         self._rescan = True
         self._forced = False
-        self._paused = False
+        self._paused = paused
         self._stopping = False
         self._polling = False
         self._problem = ""
-        self._tasks: list[Callable[[], None]] = []
+        self._tasks: list[Callable[[], None]] = [indexer.know_names] if paused else []
         self._reported = (0.0, "")
         self._busy = True
         self._noticed: float | None = time.monotonic()  # when the first of `_paths` was
@@ -63,7 +66,7 @@ class Worker:
     # ------------------------------------------------------------------ from other threads
 
     def start(self) -> None:
-        """Begins with a scan."""
+        """Begins with a scan, unless it is paused."""
         self._thread.start()
 
     def stop(self) -> None:
@@ -195,6 +198,7 @@ class Worker:
                     self._busy_since = self._noticed or time.monotonic()
                 self._noticed = None
         if paused:
+            self._tell(Progress("paused", 0, 0))
             self._sleep(None)
         elif not self._work(paths, rescan, forced):
             self._rest()

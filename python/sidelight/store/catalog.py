@@ -246,10 +246,11 @@ class Catalog:
         return self.covered(self.vectors)
 
     def waiting(self) -> int:
-        """Chunks and names still to be embedded, by the model that is to answer."""
+        """Chunks still to be embedded by the model that is to answer, and names of other notes."""
         with self.lock:
             never = sum(len(self.by_embedding.get(h, ())) for h in self.unembeddable)
-            return self.searchable - self.covered(self.filling) - never + len(self.unnamed())
+            chunks = self.searchable - self.covered(self.filling) - never
+            return chunks + sum(map(self._waits_by_name_alone, self.unnamed()))
 
     def covered(self, vectors: VectorMatrix) -> int:
         """Searchable chunks whose vector is in `vectors`; counted once a change."""
@@ -296,6 +297,11 @@ class Catalog:
                 }
                 self._unnamed = (now, [self.notes[path] for path in missing.values()])
             return self._unnamed[1]
+
+    def _waits_by_name_alone(self, note: NoteRow) -> bool:
+        """Whether no chunk of it waits beside its name: one note is not to be counted twice."""
+        hashes = {chunk.embed_hash for chunk in self.by_note[note.path] if chunk.searchable}
+        return all(h in self.filling or h in self.unembeddable for h in hashes)
 
     def average_length(self) -> float:
         """Terms a searchable chunk has on average; 1 in an empty index."""

@@ -104,6 +104,11 @@ class Folder:
         """Whether the table's folder is there; it may have been deleted under us."""
         return (self._tables / f"{name}.lance").is_dir()
 
+    def last_commit_ns(self) -> int:
+        """When the last commit of any table was; looks at one folder a table."""
+        versions = self._tables.glob("*.lance/_versions")  # each commit leaves a file there
+        return max((folder.stat().st_mtime_ns for folder in versions), default=0)
+
     def facts(self) -> dict[str, str]:
         """What the index was made with (schema, tokenizer, chunker, model); {} if unknown."""
         return facts_of(self.path)
