@@ -7,6 +7,7 @@ import errno
 import os
 import random
 import shutil
+import subprocess
 import sys
 import threading
 import time
@@ -475,6 +476,45 @@ def test_a_full_disk_is_said_and_overcome(kept: Kept, monkeypatch: pytest.Monkey
     kept.check_equals_fresh()
 
 
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no limit of file sizes to stand in")
+@pytest.mark.parametrize("name", ["note", "笔记"])
+def test_a_disk_that_is_really_full_is_one_line_and_loses_nothing(kept: Kept, name: str) -> None:
+    for n in range(300):
+        kept.put(f"{name} {n}.md", f"marzipan 拿铁 {random.Random(n).randbytes(2_000).hex()}\n")
+    script = (
+        "import resource, sys; resource.setrlimit(resource.RLIMIT_FSIZE, (200_000, 200_000))\n"
+        "from sidelight.cli import main; sys.exit(main())"
+    )
+    asked = ["index", str(kept.vault), "--data-dir", str(kept.data), "--lexical-only"]
+    done = subprocess.run(
+        [sys.executable, "-c", script, *asked], capture_output=True, text=True, encoding="utf-8"
+    )
+    assert done.returncode == 1
+    (said,) = [line for line in done.stderr.splitlines() if line.startswith("sidelight:")]
+    assert "cannot be written (File too large). Free some disk space" in said
+    assert "lance" not in done.stderr.lower().replace(str(kept.data).lower(), "")
+    kept.synced()
+    kept.check_equals_fresh()
+
+
+@pytest.mark.parametrize(
+    ("raw", "said"),
+    [
+        (
+            "lance error: LanceError(IO): Generic LocalFileSystem error: Unable to copy data to "
+            "file: No space left on device (os error 28), rust/lance/src/io.rs:12:3",
+            "No space left on device",
+        ),
+        ("Permission denied (os error 13)", "Permission denied"),
+        ("lance error: LanceError(IO): Not found: b.lance, /a/io.rs:1:2", "Not found: b.lance"),
+        ("", "RuntimeError"),
+    ],
+)
+def test_the_engine_s_failures_are_said_in_the_system_s_words(raw: str, said: str) -> None:
+    assert statements.short(RuntimeError(raw)) == said
+    assert statements.short(OSError(28, "No space left on device")) == "No space left on device"
+
+
 def test_a_data_folder_that_cannot_be_written_is_one_clear_error(
     kept: Kept, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -648,9 +688,10 @@ def test_107_a_placeholder_that_changes_is_not_read(
     read: list[str] = []
     real = engine._indexer._bytes
     monkeypatch.setattr(engine._indexer, "_bytes", lambda path: (read.append(path), real(path))[1])
-    monkeypatch.setattr(
-        "sidelight.indexing.pipeline.is_placeholder", lambda status: status.st_size == 7
-    )
+    for module in ("indexing.pipeline", "vault.files"):  # a change, and a scan beside it
+        monkeypatch.setattr(
+            f"sidelight.{module}.is_placeholder", lambda status: status.st_size == 7
+        )
     kept.put("云.md", "袋狼 ")  # 7 bytes
     wait_for(lambda: [n.path for n in engine.failed_notes()] == ["云.md"])
     assert read == []

@@ -125,6 +125,7 @@ async def test_alone_every_tool_answers_in_both_languages(world: World) -> None:
         assert (state["notes"], state["answered_by"]) == (4, "index")
 
 
+@pytest.mark.usefixtures("isolated_home")  # without a model nothing waits for a vector
 @pytest.mark.parametrize("name", ["Glaze.md", "釉料.md"])
 def test_alone_it_follows_the_vault_and_whoever_indexes_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str

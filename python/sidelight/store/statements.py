@@ -25,6 +25,8 @@ _PLACE = re.compile(
     r"permission|denied|no space|disk full|quota|read-only|too many open|os error (13|24|28|30)\b",
     re.IGNORECASE,
 )
+_OF_THE_SYSTEM = re.compile(r"([^:()]+) \(os error \d+\)")
+_WRAPPING = re.compile(r"lance error: |LanceError\([^)]*\): ")
 
 T = TypeVar("T")
 # LanceDB reports its own failures as these two, those of the system as `OSError`.
@@ -73,10 +75,18 @@ def quote(value: str) -> str:
 
 
 def short(error: BaseException) -> str:
-    """The first line of an engine's message, without places in its source."""
+    """What went wrong: the system's own words where it was the system, else the engine's.
+
+    The engine's are the first line of its message, without its types and places in its source.
+    """
     lines = str(error).strip().splitlines()
-    said = re.sub(r",? ?/[^ ]*\.rs:\d+(:\d+)?", "", lines[0]) if lines else type(error).__name__
-    return said[:200]
+    if isinstance(error, OSError) and error.strerror:
+        return error.strerror
+    if not lines:
+        return type(error).__name__
+    if system := _OF_THE_SYSTEM.search(lines[0]):
+        return system[1].strip()
+    return re.sub(r",? ?/[^ ]*\.rs:\d+(:\d+)?", "", _WRAPPING.sub("", lines[0]))[:200]
 
 
 def is_damage(error: BaseException) -> bool:
