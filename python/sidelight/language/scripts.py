@@ -48,3 +48,5 @@ SYMBOL = re.compile(f"[{_FLAGS}]{{2}}|[{_SYMBOLS}]")
 RARE = re.compile(f"[{KANA}{_HANGUL}{_SPACELESS}{_FLAGS}{_SYMBOLS}]")
 OTHER_SCRIPT = re.compile(f"[{_HANGUL}{_SPACELESS}]")
 ALPHABETIC_END = re.compile(_LETTER)
+# A letter of an alphabet beyond ASCII, or a mark on one.
+OTHER_LETTER = re.compile(rf"[^\W\x00-\x7f{HAN}{KANA}{_HANGUL}{_SPACELESS}]|[{_MARKS}]")

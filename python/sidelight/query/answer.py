@@ -19,7 +19,7 @@ from sidelight.query.reasons import lost_reason, no_evidence_reasons, query_view
 from sidelight.query.recall import Recalled
 from sidelight.query.refs import ref_of
 from sidelight.query.renamed import path_now
-from sidelight.query.snippet import snippet
+from sidelight.query.snippet import Snippets
 from sidelight.query.typos import Correction
 from sidelight.store.rows import ChunkRow
 from sidelight.trace import Stopwatch
@@ -189,7 +189,8 @@ def compose(
     state = index.state()
     ok = bool(cited.shown) and (decision.passed or not asked.gate)
     shown = [*cited.shown, *cited.linked] if ok else cited.shown[:NEAR_MISSES]
-    results = tuple(_result(index, asked, rank, p, cited) for rank, p in enumerate(shown, 1))
+    snippets = Snippets(asked.terms, asked.phrases)
+    results = tuple(_result(index, snippets, rank, p, cited) for rank, p in enumerate(shown, 1))
     lost = lost_reason(len(cited.lost))
     if ok:
         reasons = [lost] if lost else []
@@ -238,7 +239,9 @@ def listing(index: Index, asked: Asked, stopwatch: Stopwatch) -> SearchResult:
     return compose(index, asked, Recalled({}, ()), leads, decision, cited, stopwatch)
 
 
-def _result(index: Index, asked: Asked, rank: int, passage: CitedPassage, cited: Cited) -> Result:
+def _result(
+    index: Index, snippets: Snippets, rank: int, passage: CitedPassage, cited: Cited
+) -> Result:
     candidate, chunk = passage.candidate, passage.candidate.chunk
     found = index.catalog.named(chunk.path)
     text = passage.citation.text
@@ -251,7 +254,7 @@ def _result(index: Index, asked: Asked, rank: int, passage: CitedPassage, cited:
         title=found[0].title if found else chunk.path,
         heading_path=chunk.heading_path,
         text=text,
-        snippet=snippet(without_marks(_below_heading(text, chunk)), asked.terms, asked.phrases),
+        snippet=snippets.of(without_marks(_below_heading(text, chunk))),
         origin=Origin.LINKED if passage.linked else Origin.DIRECT,
         graph_provenance=_provenance(index, passage.linked, cited) if passage.linked else None,
         channels={name: candidate.hits.get(name) for name in CHANNELS},

@@ -11,11 +11,13 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Sequence
+from functools import cached_property
 from itertools import islice
 from typing import NamedTuple
 
+from sidelight.language.folding import fold
 from sidelight.language.matching import find_spellings, spelling_pattern
-from sidelight.language.occurrences import find_terms
+from sidelight.language.occurrences import TermFinder
 from sidelight.language.query_terms import QueryTerm
 from sidelight.types import Snippet
 
@@ -54,30 +56,55 @@ def snippet(
     Returns:
         One line; highlights in order, apart from one another; `…` where the passage goes on.
     """
-    offset = 0
-    if len(text) > _MAX_TOKENIZED:
-        offset = _densest(text, query_terms, phrases)
-    part = text[offset : offset + _MAX_TOKENIZED]
-    marks = _marks(part, query_terms, phrases)
-    start, end = _window(part, marks, width)
-    start, end = _clean_start(part, start, marks), _clean_end(part, end, marks)
-    cut = (offset + start > 0, offset + end < len(text))
-    return _on_one_line(part, start, end, _merged(marks, start, end), cut)
+    return Snippets(query_terms, phrases).of(text, width)
 
 
-def _marks(text: str, terms: Sequence[QueryTerm], phrases: Sequence[str]) -> list[_Mark]:
-    """Every match of the query in `text`, by place."""
-    marks = [
-        _Mark(start, end, phrase, _PHRASE_WEIGHT)
-        for phrase in phrases
-        for start, end in find_spellings(phrase, text)
-    ]
-    words = [
-        _Mark(start, end, term.source, term.weight) for start, end, term in find_terms(text, terms)
-    ]
-    strong = [mark for mark in words if mark.weight >= _MIN_WEIGHT]
-    marks.extend(strong if strong or marks else words)
-    return sorted(marks)
+class Snippets:
+    """The snippets of one query.
+
+    Args:
+        query_terms, phrases: as for `snippet`.
+    """
+
+    def __init__(self, query_terms: Sequence[QueryTerm], phrases: Sequence[str] = ()) -> None:
+        self._terms, self._phrases = query_terms, phrases
+        # Weak terms are looked for where no other is; while the last word is unfinished among
+        # all, as a word that it may stand for can be another term itself.
+        self._typing = any(term.prefix for term in query_terms)
+        strong = [t for t in query_terms if self._typing or t.weight >= _MIN_WEIGHT]
+        self._strong = TermFinder(strong)
+
+    @cached_property
+    def _weak(self) -> TermFinder:
+        return TermFinder([term for term in self._terms if term.weight < _MIN_WEIGHT])
+
+    def of(self, text: str, width: int = 200) -> Snippet:
+        """As `snippet`."""
+        offset = 0
+        if len(text) > _MAX_TOKENIZED:
+            offset = _densest(text, self._terms, self._phrases)
+        part = text[offset : offset + _MAX_TOKENIZED]
+        marks = self._marks(part)
+        start, end = _window(part, marks, width)
+        start, end = _clean_start(part, start, marks), _clean_end(part, end, marks)
+        cut = (offset + start > 0, offset + end < len(text))
+        return _on_one_line(part, start, end, _merged(marks, start, end), cut)
+
+    def _marks(self, text: str) -> list[_Mark]:
+        """Every match of the query in `text`, by place."""
+        marks = [
+            _Mark(start, end, phrase, _PHRASE_WEIGHT)
+            for phrase in self._phrases
+            for start, end in find_spellings(phrase, text)
+        ]
+        folded = fold(text)
+        words = self._strong.find(text, folded)
+        if self._typing:
+            words = [place for place in words if place.term.weight >= _MIN_WEIGHT]
+        if not words and not marks:
+            words = self._weak.find(text, folded)
+        marks += [_Mark(start, end, term.source, term.weight) for start, end, term in words]
+        return sorted(marks)
 
 
 def _densest(text: str, terms: Sequence[QueryTerm], phrases: Sequence[str]) -> int:
