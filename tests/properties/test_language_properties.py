@@ -217,7 +217,7 @@ def test_a_line_has_one_space_for_each_run_of_blanks(text: str, data: st.DataObj
     line = snippets._on_one_line(text, 0, len(text), [(start, end)], (False, False))
     assert line.text == snippets._BLANKS.sub(" ", text).strip(" ")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(snippets, "_SPACES", snippets._BLANKS)
+        patch.setattr(snippets, "_SHORTENED_SPACES", snippets._SHORTENED)
         assert line == snippets._on_one_line(text, 0, len(text), [(start, end)], (False, False))
 
 

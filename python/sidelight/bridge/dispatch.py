@@ -164,11 +164,14 @@ class Dispatcher:
         started = time.perf_counter()
 
         async def give(answer: Answer) -> None:
-            _log_request(request.method, call, size, answer, (time.perf_counter() - started) * 1e3)
+            spent_ms = (time.perf_counter() - started) * 1e3
             if answer.refusal is not None:
                 session.refusal = answer.refusal
-            if not request.notification:
-                await deliver(answer.text)
+            try:
+                if not request.notification:
+                    await deliver(answer.text)
+            finally:  # afterwards: nobody waits for a line in the log
+                _log_request(request.method, call, size, answer, spent_ms)
 
         with session.call(request, method.spec) as call:
             lane = method.spec.lane

@@ -72,6 +72,8 @@ class Cited:
 
         Of a note that lost a passage only what is shown: nobody looked for the rest.
         """
+        if not self.lost:
+            return ordered
         incomplete = {candidate.chunk.path for candidate in self.lost}
         shown = {passage.candidate.chunk.chunk_id for passage in self.shown}
         return [c for c in ordered if c.chunk.path not in incomplete or c.chunk.chunk_id in shown]

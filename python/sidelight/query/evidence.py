@@ -21,6 +21,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
+from operator import attrgetter
 
 import numpy as np
 from numpy.typing import NDArray
@@ -106,10 +108,7 @@ def weigh(
     Ties by fused score, then path, section, chunk. A part whose channel is not asked
     (`query` or `vector` None) counts as nothing.
     """
-    names, chains = (
-        np.array([c.hits[name].score if name in c.hits else 0.0 for c in candidates])
-        for name in ("metadata", "graph")
-    )
+    names, chains = (_scores_of(candidates, channel) for channel in ("metadata", "graph"))
     chunks = [c.chunk for c in candidates]
     measured = measure(chunks, query, vector, language, catalog, settings, names)
     sure = with_chains(measured.evidence, chains, settings)
@@ -129,8 +128,30 @@ def weigh(
         )
         for c, (cosine, title, coverage, own), all_of_it in rows
     ]
-    weighed.sort(key=lambda c: (-c.evidence, -c.rrf_score, c.chunk.order))
-    return weighed
+    return _ordered(weighed)
+
+
+def _scores_of(candidates: Sequence[Candidate], channel: str) -> Numbers:
+    """What a channel says of each candidate, 0 where nothing."""
+    scores = np.zeros(len(candidates))
+    for place, candidate in enumerate(candidates):
+        if (hit := candidate.hits.get(channel)) is not None:
+            scores[place] = hit.score
+    return scores
+
+
+def _ordered(weighed: Sequence[Candidate]) -> list[Candidate]:
+    """By evidence, ties by fused score, then path, section, chunk."""
+    evidence = np.array([c.evidence for c in weighed])
+    fused = np.array([c.rrf_score for c in weighed])
+    order = np.lexsort((-fused, -evidence))
+    evidence, fused = evidence[order], fused[order]
+    new = np.flatnonzero((np.diff(evidence) != 0) | (np.diff(fused) != 0)) + 1
+    ordered = [weighed[place] for place in order.tolist()]
+    for first, end in pairwise([0, *new.tolist(), len(ordered)]):
+        if end - first > 1:
+            ordered[first:end] = sorted(ordered[first:end], key=lambda c: c.chunk.order)
+    return ordered
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,7 +196,7 @@ def measure(
             vectors = catalog.vectors
             vectors.keep_to(catalog.by_embedding, catalog.revision)
             chance = vectors.chance(vector)
-            cosines = vectors.similarity(vector, (c.embed_hash for c in chunks))
+            cosines = vectors.similarity(vector, map(attrgetter("embed_hash"), chunks))
             cosines = cosines + ACROSS * _across(language, chunks)
             if vectors.names is not None:
                 hashes = (catalog.names.get(c.path, "") for c in chunks)

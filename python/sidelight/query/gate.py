@@ -28,7 +28,6 @@ from sidelight.query.metadata import EQUAL
 
 SHIPPED = "shipped"  # the feature by which a calibrated gate starts from the shipped one
 _TOP = 10
-_CHAINS_ALONE = {"graph"}
 # Where no gate was fitted for a set of channels or a model, the evidence itself is the
 # confidence. What balanced keeps and refuses stands in docs/ranking.md. Words alone need far less
 # to pass: few questions repeat the words of their answer.
@@ -61,7 +60,7 @@ def features(ordered: Sequence[Candidate], query: LexicalQuery | None) -> dict[s
             found: the gate says the same with and without chains.
         query: its terms; None where words were not asked.
     """
-    ordered = [c for c in ordered if c.hits.keys() != _CHAINS_ALONE]
+    ordered = [c for c in ordered if "graph" not in c.hits or len(c.hits) > 1]
     surest = sorted((c.grounded for c in ordered), reverse=True)[:_TOP]
     top = [c for c in ordered if c.grounded >= surest[-1]]  # and those that tie with the last
     top.sort(key=lambda c: (-c.grounded, c.chunk.order))
@@ -195,8 +194,7 @@ def _read(calibration: Path) -> Mapping[str, Any]:
 
 def _leading(ordered: Sequence[Candidate], channel: str) -> set[str]:
     """The notes that a channel has among its first."""
-    hits = [(c.hits.get(channel), c) for c in ordered]
-    return {c.chunk.path for hit, c in hits if hit is not None and hit.rank <= _TOP}
+    return {c.chunk.path for c in ordered if (hit := c.hits.get(channel)) and hit.rank <= _TOP}
 
 
 def _mean(values: Sequence[float]) -> float:

@@ -67,8 +67,8 @@ class LexicalQuery:
         self._masses = np.array([term.mass for term in scored])
         self._vocabulary = len(catalog.vocabulary)
         self._catalog = catalog
-        # Every stage asks about much the same passages, so each is looked at once a query.
-        self._covered: dict[ChunkRow, float] = {}
+        # The mass of terms that each row of the postings holds, and at which version of them.
+        self._held_at: tuple[int, NDArray[np.float64]] = (-1, np.zeros(0))
 
     @cached_property
     def _columns(self) -> list[NDArray[np.int32]]:
@@ -131,23 +131,30 @@ class LexicalQuery:
         self, postings: Postings, count: int, only: set[str] | None
     ) -> tuple[list[ChunkRow], NDArray[np.float64]]:
         """The passages of highest BM25, in no order, and that; see `Postings.best`."""
-        terms = [(term.codes, term.mass) for term in self._scored_terms if term.codes]
-        chunks, bm25, masses = postings.best(terms, count, self._k1, self._b, self._average, only)
-        self._covered.update(zip(chunks, self._coverage(masses).tolist(), strict=True))
+        chunks, bm25, masses = postings.best(
+            self._known_terms, count, self._k1, self._b, self._average, only
+        )
+        self._held_at = (postings.version, masses)
         return chunks, np.round(bm25, 9)
+
+    @cached_property
+    def _known_terms(self) -> list[tuple[tuple[int, ...], float]]:
+        """Codes and mass of each term that some passage holds."""
+        return [(term.codes, term.mass) for term in self._scored_terms if term.codes]
 
     def coverages(self, chunks: Sequence[ChunkRow]) -> NDArray[np.float64]:
         """Weighted share of the terms that each chunk holds, 0..1; as `scores`, but quicker."""
-        covered = self._covered
-        new = [chunk for chunk in dict.fromkeys(chunks) if chunk not in covered]
-        if new:
-            terms = [(term.codes, term.mass) for term in self._scored_terms if term.codes]
-            with self._catalog.lock:
-                masses = self._catalog.postings.masses(terms, new)
-            covered.update(zip(new, self._coverage(masses).tolist(), strict=True))
-            apart = [chunk for chunk in new if math.isnan(covered[chunk])]  # in no postings
-            covered.update(zip(apart, self.scores(apart)[1].tolist(), strict=True))
-        return np.array([covered[chunk] for chunk in chunks], np.float64)
+        with self._catalog.lock:
+            postings = self._catalog.postings
+            if self._held_at[0] != postings.version:
+                self._held_at = (postings.version, postings.masses(self._known_terms))
+            rows = postings.rows(chunks)
+            masses = self._held_at[1].take(np.maximum(rows, 0), mode="clip")
+        for place in np.flatnonzero(rows < 0).tolist():  # a title alone, or of a note saved since
+            codes = frozenset(chunks[place].codes.tolist())
+            held = (mass for known, mass in self._known_terms if not codes.isdisjoint(known))
+            masses[place] = sum(held)
+        return self._coverage(masses)
 
     def scores(self, chunks: Sequence[ChunkRow]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """BM25 (0 and up) and coverage (0..1) of each chunk.

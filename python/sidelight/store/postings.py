@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Container, Sequence
 from dataclasses import dataclass
+from itertools import repeat
 from typing import Any
 
 import numpy as np
@@ -82,6 +83,7 @@ class Postings:
         self._sorted = 0  # rows below are in segments, the others are the tail
         self._tail: Segment | None = None
         self.size = 0  # of all live passages' distinct terms
+        self.version = 0  # counts what changes rows
 
     @property
     def too_many(self) -> bool:
@@ -100,12 +102,14 @@ class Postings:
         self._live[row] = True
         self._tail = None
         self.size += len(chunk.codes)
+        self.version += 1
 
     def remove(self, chunk: ChunkRow) -> None:
         """Forgets a passage."""
         row = self._row.pop(chunk)
         self._chunks[row], self._live[row] = None, False
         self.size -= len(chunk.codes)
+        self.version += 1
 
     def begin(self, segment: Segment, chunks: Sequence[ChunkRow | None]) -> None:
         """Takes passages that are sorted already into an empty index.
@@ -123,6 +127,7 @@ class Postings:
         self._live[rows] = True
         self._segments, self._sorted, self._tail = [segment], len(chunks), None
         self.size = sum(len(chunk.codes) for chunk in self._row)
+        self.version += 1
 
     def in_one_segment(self) -> tuple[list[ChunkRow], Segment]:
         """The passages by row, and all of them sorted; does again what lies in several segments."""
@@ -167,7 +172,8 @@ class Postings:
             only: paths of the notes that may answer; None for all.
 
         Returns:
-            The passages in no order; their scores, above 0; the mass of the terms they hold.
+            The passages in no order; their scores, above 0; the mass of terms that each row
+            holds, as `masses`.
         """
         size = len(self._chunks)
         norm = self._norm(k1, b, average)
@@ -175,8 +181,7 @@ class Postings:
         rows, tf = (np.concatenate(both) for both in zip(_NOTHING, *held, strict=True))
         mass = np.repeat([mass for _, mass in terms], [len(rows) for rows, _ in held])
         worth = saturated(tf, norm[rows], k1) * mass
-        # Adds in the order of the terms, as one by one would.
-        scores: NDArray[np.float64] = np.bincount(rows, worth, size).astype(np.float64, copy=False)
+        scores = _sums(rows, worth, size)
         if only is None:
             if len(self._row) < size:
                 scores[~self._live[:size]] = 0.0
@@ -188,30 +193,18 @@ class Postings:
         if len(found) > count:
             reached = scores[found]
             found = found[reached >= np.partition(reached, -count)[-count] - _HAIR]
-        masses = np.zeros(len(found))
-        for (rows, _), (_, one) in zip(held, terms, strict=True):
-            masses += _among(found, rows) * one
         chunks = [chunk for row in found.tolist() if (chunk := self._chunks[row]) is not None]
-        return chunks, scores[found], masses
+        return chunks, scores[found], _sums(rows, mass, size)
 
-    def masses(
-        self, terms: Sequence[tuple[Codes, float]], chunks: Sequence[ChunkRow]
-    ) -> NDArray[np.float64]:
-        """The mass of the terms that each passage holds; NaN for one that is not here.
+    def masses(self, terms: Sequence[tuple[Codes, float]]) -> NDArray[np.float64]:
+        """The mass of the terms that each row holds, shape (rows,); `terms` as for `best`."""
+        held = [self._holders(codes)[0] for codes, _ in terms]
+        mass = np.repeat([mass for _, mass in terms], [len(rows) for rows in held])
+        return _sums(np.concatenate([_NOTHING[0], *held]), mass, len(self._chunks))
 
-        Args:
-            terms: as for `best`.
-            chunks: any.
-        """
-        rows = np.array([self._row.get(chunk, -1) for chunk in chunks], np.int32)
-        masses = np.where(rows < 0, np.nan, 0.0)
-        for codes, mass in terms:
-            held = np.zeros(len(rows), bool)
-            for code in codes:
-                for segment in self._all_segments():
-                    held |= _among(rows, segment.holders(code)[0])
-            masses += held * mass
-        return masses
+    def rows(self, chunks: Sequence[ChunkRow]) -> NDArray[np.intp]:
+        """The row of each passage, -1 for one that is not here; the same within one `version`."""
+        return np.fromiter(map(self._row.get, chunks, repeat(-1)), np.intp)
 
     def _norm(self, k1: float, b: float, average: float) -> NDArray[np.float64]:
         """BM25's part of each row that its length decides; kept until something changes."""
@@ -272,12 +265,9 @@ def _reached_by(scores: NDArray[np.float64], count: int) -> float:
     return float(np.partition(some, -count)[-count]) if len(some) > count else 0.0
 
 
-def _among(found: NDArray[np.integer], rows: NDArray[np.integer]) -> NDArray[np.bool_]:
-    """Which of `found` are in `rows`, which ascend."""
-    if not len(rows):
-        return np.zeros(len(found), bool)
-    places = np.minimum(np.searchsorted(rows, found), len(rows) - 1)
-    return np.asarray(rows[places] == found)
+def _sums(rows: NDArray[Any], worth: NDArray[np.float64], size: int) -> NDArray[np.float64]:
+    """What each row is worth together, added in the order given, as one by one would."""
+    return np.bincount(rows, worth, size).astype(np.float64, copy=False)
 
 
 def saturated(tf: NDArray[Any], norm: NDArray[np.float64], k1: float) -> NDArray[np.float64]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Container, Iterable, Sequence
+from itertools import repeat
 
 import numpy as np
 from numpy.typing import NDArray
@@ -96,7 +97,7 @@ class VectorMatrix:
 
         In float64 and row by row, so that a score depends on nothing but the two vectors.
         """
-        slots = np.array([self._slot.get(h, -1) for h in hashes], np.intp)
+        slots = np.fromiter(map(self._slot.get, hashes, repeat(-1)), np.intp)
         known = slots >= 0
         found = np.full(len(slots), np.nan)
         rows = self._rows[slots[known]].astype(np.float64)
