@@ -21,6 +21,7 @@ from sidelight.config import load_settings as read_settings
 from sidelight.errors import IndexUnavailableError, UsageError
 from sidelight.indexing import coverage, facts
 from sidelight.indexing.models_in_use import LOADING, ModelsInUse
+from sidelight.indexing.mounts import Mounts
 from sidelight.indexing.pipeline import Indexer
 from sidelight.indexing.worker import Worker
 from sidelight.language.terms import Terms
@@ -103,7 +104,7 @@ class Engine:
         self._renames = Renames(places.data / "renames.json")
         self._indexer = Indexer(
             self.vault, settings, self._tables, self._catalog, self._terms, self._resolver,
-            self._renames,
+            self._renames, Mounts(self.vault, places.data / "mounts.json"),
         )  # fmt: skip
         self._indexer.on_changed = lambda paths: self._emit("changed", paths)
         self._indexer.on_forced_done = self._remember_facts

@@ -15,6 +15,12 @@ export const SAID_ZH: Readonly<Record<string, string>> = {
     "无法写入 {1} 中的索引（{2}）。请腾出磁盘空间或检查文件夹的权限；什么都没有丢失。",
   "The index in {} cannot be opened ({}).":
     "无法打开 {1} 中的索引（{2}）。请检查权限和磁盘空间，或用 sidelight index VAULT --rebuild 重新生成。",
+  // why a note cannot be read now
+  "cannot be read now (its drive is not mounted{}":
+    "它所在的磁盘没有挂载；已索引的内容会保留，挂载后自动继续。如果不再使用，请删除这个空文件夹。",
+  "cannot be read now ({}); what was indexed of it is kept; it is tried again":
+    "现在无法读取（{1}）；已索引的内容会保留，稍后自动重试",
+  "cannot be read now ({}); it is tried again": "现在无法读取（{1}），稍后自动重试",
   "This vault has no index yet.": "这个仓库还没有索引。请先运行 sidelight index VAULT。",
   "Another process is already writing this vault's index.":
     "另一个进程正在写入这个仓库的索引。可能已有服务在运行：请使用它，或先停止它。",

@@ -21,6 +21,7 @@ from sidelight.config import Settings
 from sidelight.errors import NotFoundError, SidelightError, VaultError
 from sidelight.indexing.draft import attachment, draft_note, failed_note
 from sidelight.indexing.embedding import Stopped, VectorQueue
+from sidelight.indexing.mounts import NOT_MOUNTED, Mounts
 from sidelight.indexing.out_of_reach import IN_THE_CLOUD, OutOfReach
 from sidelight.indexing.renames import renames_in
 from sidelight.indexing.tidying import Report, Tidying
@@ -69,6 +70,7 @@ class Indexer:
         terms: Terms,
         resolver: LinkResolver,
         renames: Renames,
+        mounts: Mounts,
     ) -> None:
         self.vault = vault
         self.settings = settings
@@ -86,6 +88,7 @@ class Indexer:
         self._terms = terms
         self._resolver = resolver
         self._renames = renames
+        self._mounts = mounts
         self._names: set[str] = set(catalog.notes)  # what the resolver knows
         self._forced = False
         self.tidying = Tidying(tables, catalog)
@@ -131,6 +134,7 @@ class Indexer:
             )
         self._forced, self.unseen = forced, 0
         self._wait_for(changes, in_the_cloud, unlisted)
+        self._mounts.see(names)
         self._rename_targets(names | waiting)
         present = seen | waiting
         changes.gone = sorted(p for p in self._catalog.notes if p not in present)
@@ -144,20 +148,25 @@ class Indexer:
     ) -> None:
         """What a scan could not look into is looked at again; all else it saw as it is."""
         self.unlisted = tuple(found for found in unlisted if found[1].code not in _UNREADABLE)
-        self.out_of_reach.keep({entry.path for entry in changes.changed})
+        away = self._mounts.away()
+        unreadable = {p: problem for p, problem in unlisted if problem.code in _UNREADABLE}
+        changed = {entry.path for entry in changes.changed}
+        self.out_of_reach.keep({*changed, *away, *unreadable, *in_the_cloud})
         for path in in_the_cloud:
             self.in_the_cloud(path)
-        for path, problem in unlisted:
-            if problem.code in _UNREADABLE:
-                self._wait(path, problem.message.rstrip("."))
+        for path, problem in unreadable.items():
+            self._wait(path, problem.message.rstrip("."))
+        for path in away:
+            self._wait(path, NOT_MOUNTED)
 
     def _out_of_sight(self, unlisted: Sequence[tuple[str, Problem]]) -> set[str]:
-        """Indexed notes in folders that cannot be looked into now: they are not known to be gone.
+        """Indexed notes that cannot be looked for now: they are not known to be gone.
 
         Raises:
             VaultError: the vault itself cannot be.
         """
         hidden = [path for path, problem in unlisted if problem.code in _OUT_OF_SIGHT]
+        hidden += self._mounts.away()
         if "" in hidden:
             raise VaultError(
                 f"The vault {self.vault} cannot be read.",
@@ -201,8 +210,9 @@ class Indexer:
         """ "file", "folder" or "gone"; links and devices are neither file nor folder.
 
         Raises:
-            OSError: the system cannot tell, or a folder cannot be listed, now.
+            OSError: the system cannot tell, or a folder cannot be listed or its drive is away, now.
         """
+        self._mounts.require(path)
         place = self.vault / path
         try:
             mode = place.lstat().st_mode

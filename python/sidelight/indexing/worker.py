@@ -29,8 +29,8 @@ class Worker:
     Args:
         indexer: it alone writes while the worker runs.
         report: told how far it is, at most five times a second and at each change of phase.
-        on_back: called when a vault that had vanished is there again; it is another folder to
-            the system, which has to be watched anew.
+        on_back: called when a vault or a folder that was out of reach is there again; it may be
+            another one to the system, which has to be watched anew.
         paused: begins as after `pause`, and only looks how many notes changed.
     """
 
@@ -254,6 +254,8 @@ class Worker:
     def _look_at(self, path: str, changes: Changes, gone: set[str]) -> None:
         kind = self._indexer.kind(path)
         if kind == "folder":
+            if path in self._indexer.out_of_reach.reasons():  # a drive that is back, perhaps
+                self._on_back()
             self.rescan()  # notes in a moved-in folder raise no events of their own
         elif kind == "file":
             entry = self._indexer.entry(path)
