@@ -105,6 +105,35 @@ def test_nearest_equals_the_naive_order_wherever_rows_lie() -> None:
     assert answers[0] == answers[1], "scores do not depend on where a row lies"
 
 
+def exactly(rows: np.ndarray, query: np.ndarray) -> np.ndarray:
+    return np.round(rows.astype(np.float64) @ query.astype(np.float64), 9)
+
+
+@pytest.mark.parametrize("spread", [1.0, 0.1, 0.01])
+def test_rounded_vectors_leave_none_of_the_nearest_out(spread: float) -> None:
+    """Also where texts are nearly the same, and after any history of the vault."""
+    dice = np.random.default_rng(11)
+    middles = unit(dice.normal(size=(40, 96)))
+    rows = unit(middles[dice.integers(40, size=6_000)] + spread * dice.normal(size=(6_000, 96)) / 9)
+    names = np.array([f"笔记{i:04}" for i in range(6_000)])
+    matrix, used = VectorMatrix(96), np.zeros(6_000, bool)
+    for revision, part in enumerate(np.array_split(dice.permutation(6_000), 5)):
+        matrix.add(names[part].tolist(), rows[part], ["zh"] * len(part))
+        used[part] = True
+        used[dice.integers(6_000, size=300)] = False
+        matrix.keep_to(set(names[used].tolist()), revision)
+        if revision == 3:
+            matrix.forget(set(names[~used].tolist()))
+            matrix.keep_to(set(names[used].tolist()), revision + 10)
+        for query in (rows[dice.integers(6_000)], unit(dice.normal(size=(1, 96)))[0]):
+            exact = exactly(rows, query)
+            wanted = sorted(zip(-exact[used], names[used], strict=True))[:150]
+            assert matrix.nearest(query, 150, None) == [(name, -score) for score, name in wanted]
+            fresh = VectorMatrix(96)
+            fresh.add(names[used].tolist(), rows[used], ["zh"] * int(used.sum()))
+            assert matrix.chance(query) == pytest.approx(fresh.chance(query), abs=1.1e-4)
+
+
 def test_filter_applies_before_the_cut() -> None:
     matrix = VectorMatrix(2)
     matrix.add(["far", "near"], unit(np.array([[1.0, 1.0], [1.0, 0.0]])), ["en", "en"])

@@ -111,9 +111,11 @@ class ModelsInUse:
             self.use(self._queue.embedder, self._setting)
 
     def _open(self, embedder: Embedder) -> VectorMatrix:
-        return self._tables.vectors.open(
+        vectors = self._tables.vectors.open(
             embedder.vectors_id, embedder.dimension, embedder.centre_passages
         )
+        vectors.prepare()  # now: not while the first query waits
+        return vectors
 
     def _before(self, embedder: Embedder) -> tuple[Embedder, VectorMatrix] | None:
         """The model that answered until now and its vectors, if it is another one and has some."""
