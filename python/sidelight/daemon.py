@@ -27,6 +27,7 @@ from sidelight.engine import Engine
 from sidelight.errors import BridgeError, IndexUnavailableError
 from sidelight.sources.checking import findings
 from sidelight.sources.federation import Federation
+from sidelight.store.upkeep import share_arenas
 
 log = logging.getLogger(__name__)
 
@@ -60,6 +61,7 @@ def serve(options: ServeOptions, announce: Callable[[Places, int], None]) -> Non
     Raises:
         SidelightError: it cannot run; nothing is left behind.
     """
+    share_arenas()
     gc.disable()  # until what stays is loaded: see `_load_models`
     places = places_for(open_vault(options.vault), options.data_dir)
     log_to_file(places, options.log_level)
