@@ -603,6 +603,35 @@ def test_a_clock_that_jumps_changes_nothing(kept: Kept, monkeypatch: pytest.Monk
     kept.check_equals_fresh()
 
 
+@pytest.mark.parametrize("name", ["moved.md", "移动.md"])
+def test_a_reference_follows_its_note_though_the_clock_was_set_back(
+    kept: Kept, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    """As after another system on the same computer, which takes its time for the local one."""
+    shift = 8 * 3600.0
+    real = time.time
+    monkeypatch.setattr(time, "time", lambda: real() + shift)
+    file = kept.put("a.md", "marzipan 拿铁\n")
+    engine = kept.synced()
+    ref = engine.search(SearchRequest("marzipan", mode=Mode.LEXICAL)).results[0].ref
+    file.write_text("nougat 绿茶\n\nmarzipan 拿铁\n", "utf-8")
+    engine.sync(lexical_only=True)
+    monkeypatch.setattr(time, "time", real)
+    file.rename(kept.vault / name)
+    engine = kept.synced()
+    path, citation = engine.resolve(ref)
+    assert (path, citation.status.value, citation.start_line) == (name, "source_changed", 3)
+    (kept.vault / "a.md").write_text("another note 另一个\n", "utf-8")
+    engine.sync(lexical_only=True)
+    assert engine.resolve(ref)[0] == name, "not what stands at its old path by now"
+    ref = engine.search(SearchRequest("nougat", mode=Mode.LEXICAL)).results[0].ref
+    (kept.vault / name).write_text("# 标题\n\nnougat 绿茶\n\nmarzipan 拿铁\n", "utf-8")
+    engine.sync(lexical_only=True)
+    (kept.vault / name).rename(kept.vault / "again 又.md")
+    engine.sync(lexical_only=True)
+    assert engine.resolve(ref)[0] == "again 又.md", "steps that the clock puts at one time"
+
+
 def test_166_one_bad_note_is_listed_and_the_others_are_found(
     kept: Kept, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -24,7 +24,9 @@ from sidelight.vault.markup import without_marks
 DRAFT_VERSION = "4"
 
 
-def draft_note(entry: FileEntry, data: bytes, terms: Terms, *, things: bool = False) -> NoteDraft:
+def draft_note(
+    entry: FileEntry, data: bytes, terms: Terms, *, things: bool = False, at: float | None = None
+) -> NoteDraft:
     """Everything the index keeps of one note.
 
     Args:
@@ -32,6 +34,7 @@ def draft_note(entry: FileEntry, data: bytes, terms: Terms, *, things: bool = Fa
         data: raw bytes, as they will be hashed to tell `fresh`.
         terms: the index's own term function.
         things: looks for what each passage speaks of too: as costly as all the rest.
+        at: when it is read, seconds since the epoch; None for now.
     """
     note = parse_note(entry.path, data)
     chunks = chunk_note(note)
@@ -56,12 +59,12 @@ def draft_note(entry: FileEntry, data: bytes, terms: Terms, *, things: bool = Fa
         date=_iso(note_dates(note)),
         problems=note.problems,
         chunks=len(drafts),
-        indexed_at=time.time(),
+        indexed_at=time.time() if at is None else at,
     )
     return NoteDraft(row, data, drafts)
 
 
-def failed_note(entry: FileEntry, reason: str) -> NoteDraft:
+def failed_note(entry: FileEntry, reason: str, at: float) -> NoteDraft:
     """The row of a note that could not be read: listed with its reason, found by nothing."""
     title = entry.path.rpartition("/")[2].rpartition(".")[0]
     kind = "canvas" if entry.path.lower().endswith(".canvas") else "markdown"
@@ -73,7 +76,7 @@ def failed_note(entry: FileEntry, reason: str) -> NoteDraft:
         size=entry.size,
         mtime_ns=entry.mtime_ns,
         error=reason,
-        indexed_at=time.time(),
+        indexed_at=at,
     )
     return NoteDraft(row, b"", ())
 

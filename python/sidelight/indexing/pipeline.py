@@ -47,6 +47,7 @@ _OUT_OF_SIGHT = (*_UNREADABLE, "link-broken")
 # What reading a file says whose content a sync service has not fetched yet (seen on iCloud Drive
 # and FUSE mounts, see the field reports): not damage, and not gone either.
 _ELSEWHERE = (errno.EAGAIN, errno.ETIMEDOUT, errno.EDEADLK)
+_LATER_S = 0.001  # seconds since the epoch are known to a quarter of a microsecond
 _TO_BE_REREAD = -1  # a size that no file has: the note's row differs until it is read anew
 
 
@@ -91,6 +92,10 @@ class Indexer:
         self._mounts = mounts
         self._names: set[str] = set(catalog.notes)  # what the resolver knows
         self._forced = False
+        # Of the last step, seconds since the epoch. Later steps are later, whatever becomes
+        # of the clock: citations follow renames in the order of their times.
+        self._at = max((n.indexed_at for n in catalog.notes.values()), default=0.0)
+        self._at = max([self._at, *(one.at for one in renames.seen())])
         self.tidying = Tidying(tables, catalog)
         self.queue = VectorQueue(tables, catalog, self.tidying.committed)
 
@@ -279,7 +284,7 @@ class Indexer:
         batch: list[NoteDraft] = []
         touched: list[NoteRow] = []
         size = 0
-        at = time.time()
+        at = self._at = max(time.time(), self._at + _LATER_S)
         self._record_renames(changes, at)
         for done, entry in enumerate(entries, start=1):
             if stopped():
@@ -362,7 +367,7 @@ class Indexer:
         if known is not None and same and not self._is_stale(known):
             return replace(known, size=entry.size, mtime_ns=entry.mtime_ns)
         try:
-            draft = draft_note(entry, data, self._terms, things=self.settings.graph)
+            draft = draft_note(entry, data, self._terms, things=self.settings.graph, at=self._at)
             if known is not None and same:  # the time tells since when these bytes stand here
                 return replace(draft, row=replace(draft.row, indexed_at=known.indexed_at))
             return draft
@@ -377,7 +382,7 @@ class Indexer:
         same = known is not None and (known.error, known.size, known.mtime_ns) == (
             reason, entry.size, entry.mtime_ns,
         )  # fmt: skip
-        return None if same else failed_note(entry, reason)
+        return None if same else failed_note(entry, reason, self._at)
 
     def _bytes(self, path: str) -> bytes:
         settings = self.settings
