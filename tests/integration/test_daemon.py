@@ -153,6 +153,27 @@ def test_second_daemon_says_that_one_runs(
     assert daemon.search("marzipan")["status"] in ("ok", "no_evidence")
 
 
+def test_of_daemons_started_at_once_one_serves(vault: Path, tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "sidelight", "serve", str(vault), "--json"]
+    options: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    started = [
+        subprocess.Popen([*command, "--data-dir", str(tmp_path / "data")], **options)
+        for _ in range(3)
+    ]
+    try:
+        eventually(lambda: sum(one.poll() is None for one in started) == 1, START_S)
+        (left,) = [one for one in started if one.poll() is None]
+        assert json.loads(left.stdout.readline())["event"] == "ready"  # type: ignore[union-attr]
+        for refused in (one for one in started if one is not left):
+            said = refused.stderr.read()  # type: ignore[union-attr]
+            assert (refused.returncode, said.count("\n")) == (1, 1)
+            assert "use it" in said.lower()
+    finally:
+        for one in started:
+            one.terminate()
+            one.communicate(timeout=30)
+
+
 def test_commands_ask_the_running_daemon(
     serve: Callable[..., Daemon], vault: Path, tmp_path: Path
 ) -> None:
