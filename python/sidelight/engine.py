@@ -127,7 +127,7 @@ class Engine:
         if not self._rereading():
             return self._tables.load(self._catalog, json.dumps(self._current_facts()))
         if not self._read_only:
-            self._tables.forget_words()
+            self._tables.forget_kept()
         return self._tables.load(self._catalog)
 
     @classmethod
@@ -476,7 +476,7 @@ class Engine:
         todo: list[str] = []
         self._indexer.settings = self.settings
         if changed & set(_READING):
-            self._tables.forget_words()
+            self._tables.forget_kept()
             self._terms = Terms(self.settings.user_words)
             self._indexer.use_terms(self._terms)
             self._anew = self._rereading()
@@ -520,7 +520,7 @@ class Engine:
 
     def _read_anew(self) -> None:
         """Before every note is: nothing that was made from them before counts any more."""
-        self._tables.forget_words()
+        self._tables.forget_kept()
         if self._tables.lost or self._tables.damage():
             self._clear()
 
@@ -605,6 +605,7 @@ class Engine:
 
     def _remember_facts(self) -> None:
         self._anew = ""
+        self._tables.made_with = json.dumps(self._current_facts())
         if self._rereading():
             stored = {**self._tables.folder.facts(), **self._current_facts()}
             self._tables.folder.write_facts(stored)

@@ -27,22 +27,25 @@ def rows(engine: Engine) -> dict[str, Any]:
     catalog = engine._catalog
     chunks = {
         chunk.chunk_id: [
-            getattr(chunk, name) for name in chunk.__slots__ if name not in ("codes", "counts")
+            getattr(chunk, name)
+            for name in chunk.__slots__
+            if name not in ("codes", "counts", "number", "__weakref__")
         ]
         + sorted(zip(map(catalog.vocabulary.term, chunk.codes), chunk.counts.tolist(), strict=True))
         for chunk in catalog.chunks.values()
     }
     live = sorted(catalog.vocabulary.live_terms())
     frequencies = {t: catalog.vocabulary.df(catalog.vocabulary.code(t)) for t in live}
-    sizes = (catalog.searchable, catalog.total_length, catalog.by_embedding, catalog.names)
-    return {"notes": catalog.notes, "chunks": chunks, "df": frequencies, "sizes": sizes}
+    ids = {h: {c.chunk_id for c in found} for h, found in catalog.by_embedding.items()}
+    sizes = (catalog.searchable, catalog.total_length, ids, catalog.names)
+    return {"notes": dict(catalog.notes), "chunks": chunks, "df": frequencies, "sizes": sizes}
 
 
 @pytest.mark.parametrize("at_once", [1, 3, 16_384])
 def test_what_is_read_back_is_what_was_written(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, at_once: int
 ) -> None:
-    monkeypatch.setattr("sidelight.store.tables._LOADED_AT_ONCE", at_once)
+    monkeypatch.setattr("sidelight.store.loading._LOADED_AT_ONCE", at_once)
     for path, content in NOTES.items():
         (tmp_path / "vault" / path).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / "vault" / path).write_text(content, "utf-8")

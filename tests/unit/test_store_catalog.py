@@ -42,7 +42,9 @@ def statistics(catalog: Catalog) -> dict[str, object]:
         "length": catalog.total_length,
         "searchable": catalog.searchable,
         "snapshot": catalog.snapshot("c"),
-        "embeddings": {h: sorted(ids) for h, ids in catalog.by_embedding.items()},
+        "embeddings": {
+            h: sorted(c.chunk_id for c in chunks) for h, chunks in catalog.by_embedding.items()
+        },
     }
 
 

@@ -74,11 +74,11 @@ def failed_notes(
         unlisted: what the last scan left out; folder links, left out on purpose, do not count.
     """
     with catalog.lock:
-        paths = sorted(p for p, n in catalog.notes.items() if n.error)
+        paths = sorted(note.path for note in catalog.notes.heads() if note.error)
         partly = {
-            catalog.chunks[chunk_id].path: reason
+            chunk.path: reason
             for embed_hash, reason in catalog.unembeddable.items()
-            for chunk_id in catalog.by_embedding.get(embed_hash, ())
+            for chunk in catalog.by_embedding.get(embed_hash, ())
         }
     words_only = [
         replace(

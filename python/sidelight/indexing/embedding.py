@@ -18,7 +18,7 @@ from sidelight.indexing.draft import embedded_text
 from sidelight.language.detect import detect
 from sidelight.models.embedder import Embedder
 from sidelight.store.catalog import Catalog
-from sidelight.store.rows import ChunkRow, NoteRow, name_hash
+from sidelight.store.rows import ChunkRow, NoteHead, name_hash
 from sidelight.store.tables import Tables
 from sidelight.store.vectors import Matrix
 from sidelight.types import Progress
@@ -84,7 +84,7 @@ class VectorQueue:
                 self._revision = self._catalog.revision
                 names = [_name(note) for note in self._catalog.unnamed()]
                 rows = names + [_passage(row) for row in self._catalog.unembedded()]
-                age = {p: -n.mtime_ns for p, n in self._catalog.notes.items()}
+                age = {note.path: -note.mtime_ns for note in self._catalog.notes.heads()}
             rows.sort(key=lambda row: age.get(row.path, 0))
             self._queue = rows
             self._since, self._done = time.monotonic(), 0
@@ -186,5 +186,5 @@ def _passage(row: ChunkRow) -> _Waiting:
     return _Waiting(row.embed_hash, row.language, row.path, row)
 
 
-def _name(note: NoteRow) -> _Waiting:
+def _name(note: NoteHead) -> _Waiting:
     return _Waiting(name_hash(note.title), detect(note.title), note.path, None)

@@ -28,7 +28,7 @@ from sidelight.indexing.tidying import Report, Tidying
 from sidelight.language.terms import Terms
 from sidelight.store.catalog import Catalog
 from sidelight.store.renames import Renames
-from sidelight.store.rows import NoteDraft, NoteRow
+from sidelight.store.rows import NoteDraft, NoteHead, NoteRow
 from sidelight.store.tables import Tables
 from sidelight.types import FileEntry, Problem, Progress
 from sidelight.vault.exclusions import Exclusions
@@ -329,14 +329,14 @@ class Indexer:
 
     def _differs(self, entry: FileEntry) -> bool:
         """Whether a note is to be read; one that failed is, as the reason may be gone."""
-        known = self._catalog.notes.get(entry.path)
+        known = self._catalog.notes.head(entry.path)
         if known is None or known.error is not None or self._lacks_things(known):
             return True
         return (known.size, known.mtime_ns) != (entry.size, entry.mtime_ns)
 
-    def _lacks_things(self, note: NoteRow) -> bool:
+    def _lacks_things(self, note: NoteHead) -> bool:
         """Whether it was read while the graph was off, and now is on."""
-        return self.settings.graph and note.entities is None
+        return self.settings.graph and not note.has_entities
 
     def _is_stale(self, note: NoteRow) -> bool:
         """Whether it is made anew although its bytes are the same."""
@@ -391,9 +391,9 @@ class Indexer:
     def _record_renames(self, changes: Changes, at: float) -> None:
         """Remembers which notes were renamed, before the old paths are forgotten."""
         known = self._catalog.notes
-        gone = [known[path] for path in changes.gone]
+        gone = [head for path in changes.gone if (head := known.head(path)) is not None]
         changed = [
-            (entry, known.get(entry.path))
+            (entry, known.head(entry.path))
             for entry in changes.changed
             if entry.size <= self.settings.max_note_bytes and self._differs(entry)
         ]
@@ -462,7 +462,7 @@ class Indexer:
 
     def _is_news(self, entry: FileEntry) -> bool:
         """Whether a note holds what the index does not."""
-        known = self._catalog.notes.get(entry.path)
+        known = self._catalog.notes.head(entry.path)
         if entry.placeholder:
             return False
         if known is None:

@@ -9,13 +9,13 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 
 from sidelight.store.renames import Rename
-from sidelight.store.rows import NoteRow
+from sidelight.store.rows import NoteHead
 from sidelight.types import FileEntry
 
 
 def renames_in(
-    gone: Sequence[NoteRow],
-    changed: Sequence[tuple[FileEntry, NoteRow | None]],
+    gone: Sequence[NoteHead],
+    changed: Sequence[tuple[FileEntry, NoteHead | None]],
     hash_of: Callable[[str], str],
     at: float,
 ) -> list[Rename]:

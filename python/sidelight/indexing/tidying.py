@@ -107,7 +107,7 @@ class Tidying:
             if self._started:
                 self._replaced_some()  # some of what a crash left goes only a minute from now
             self._started = False
-            self._steps += [("cleanup", step) for step in self._tables.cleaning()]
+            self._steps += [("cleanup", step) for step in self._tables.cleaning(self._catalog)]
         self._planned = len(self._steps)
 
     def _next(self, report: Report) -> None:

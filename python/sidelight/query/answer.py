@@ -228,13 +228,10 @@ def as_corrected(
 def listing(index: Index, asked: Asked, stopwatch: Stopwatch) -> SearchResult:
     """Filters alone: the notes they select, newest first, each by its lead passage."""
     with index.catalog.lock:
-        notes = [index.catalog.notes[p] for p in asked.allowed or () if p in index.catalog.notes]
-        notes.sort(key=lambda n: (-n.mtime_ns, n.path))
-        leads = [
-            Candidate(index.catalog.by_note[n.path][n.lead], {}, evidence=1.0)
-            for n in notes
-            if n.lead is not None and n.lead < len(index.catalog.by_note[n.path])
-        ]
+        heads = [head for p in asked.allowed or () if (head := index.catalog.notes.head(p))]
+        heads.sort(key=lambda note: (-note.mtime_ns, note.path))
+        found = (index.catalog.by_note.nth(note.path, note.lead) for note in heads)
+        leads = [Candidate(chunk, {}, evidence=1.0) for chunk in found if chunk is not None]
     with stopwatch.stage("cite"):
         cited = cite_direct(index, asked, leads)
     decision = Decision(1.0 if leads else 0.0, 0.0, bool(leads), {})

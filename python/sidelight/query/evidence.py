@@ -194,7 +194,7 @@ def measure(
     if vector is not None:
         with catalog.lock:
             vectors = catalog.vectors
-            vectors.keep_to(catalog.by_embedding, catalog.revision)
+            vectors.keep_to(catalog.by_embedding.hashes, catalog.revision)
             chance = vectors.chance(vector)
             cosines = vectors.similarity(vector, map(attrgetter("embed_hash"), chunks))
             cosines = cosines + ACROSS * _across(language, chunks)

@@ -10,7 +10,7 @@ from typing import Any
 from sidelight.language.matching import holds
 from sidelight.query.conditions import All, Filter, Scope, Within, matches
 from sidelight.store.catalog import Catalog
-from sidelight.store.rows import NoteRow
+from sidelight.store.rows import NoteHead
 from sidelight.store.tables import Tables
 from sidelight.types import Note
 from sidelight.vault.markdown import parse_note
@@ -21,7 +21,7 @@ def allowed_notes(wanted: Filter | None, catalog: Catalog, tables: Tables) -> se
     if wanted is None:
         return None
     with catalog.lock:
-        rows = [row for row in catalog.notes.values() if row.error is None]
+        rows = [row for row in catalog.notes.heads() if row.error is None]
     texts = _Texts(tables)
     return {row.path for row in rows if matches(wanted, StoredNote(row, texts))}
 
@@ -60,7 +60,7 @@ class _Texts:
 class StoredNote:
     """A note as filters see it (`conditions.NoteView`): its row, its text when asked for."""
 
-    def __init__(self, row: NoteRow, texts: _Texts) -> None:
+    def __init__(self, row: NoteHead, texts: _Texts) -> None:
         self._row = row
         self._texts = texts
 

@@ -10,7 +10,7 @@ from sidelight.query.cite import LiveFiles, cite
 from sidelight.query.index import Index
 from sidelight.query.refs import Ref, parse_ref, path_hash
 from sidelight.query.renamed import path_after, path_now
-from sidelight.store.rows import EarlierVersion, NoteRow
+from sidelight.store.rows import EarlierVersion, NoteHead
 from sidelight.types import Citation, Link, Passage, ResolvedLink
 from sidelight.vault.chunker import chunk_note
 from sidelight.vault.links import path_key as key_of_path
@@ -95,7 +95,7 @@ def _attachment(index: Index, wanted: Ref) -> FoundPassage | None:
 def _in_a_note(index: Index, wanted: Ref, files: LiveFiles) -> FoundPassage | None:
     """The passage from any version with the bytes, the note by the path that the ref names."""
     with index.catalog.lock:
-        notes = index.catalog.notes.values()
+        notes = index.catalog.notes.heads()
         holders = [n for n in notes if n.content_hash.startswith(wanted.content_hash)]
     own = next((n for n in holders if path_hash(n.path) == wanted.path_hash), None)
     if own is not None:
@@ -112,7 +112,7 @@ def _in_a_note(index: Index, wanted: Ref, files: LiveFiles) -> FoundPassage | No
     return _earlier(wanted, earlier[-1], path) if earlier else None
 
 
-def _indexed(index: Index, wanted: Ref, note: NoteRow, path: str | None) -> FoundPassage | None:
+def _indexed(index: Index, wanted: Ref, note: NoteHead, path: str | None) -> FoundPassage | None:
     rows = index.catalog.by_note.get(note.path, ())
     if wanted.chunk_index >= len(rows):
         return None
@@ -158,11 +158,13 @@ def _linking(index: Index, path: str) -> list[str]:
     """Other notes with a link whose name could lead to `path`."""
     key = key_of_path(path)
     with index.catalog.lock:
-        return sorted(
+        notes = index.catalog.notes
+        changed = (
             note.path
-            for note in index.catalog.notes.values()
-            if note.path != path and any(key in target_keys(link.target) for link in note.links)
+            for note in notes.changed.values()
+            if any(key in target_keys(link.target) for link in note.links)
         )
+        return sorted({*notes.linking(key), *changed} - {path})
 
 
 def _links_of(files: LiveFiles, path: str) -> tuple[Link, ...]:

@@ -7,10 +7,11 @@ text of notes.
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterator
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from heapq import nsmallest
-from itertools import islice
+from heapq import merge, nsmallest
+from itertools import groupby, islice, takewhile
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +20,7 @@ from sidelight.language.folding import fold, fold_case
 from sidelight.query.candidates import Hit
 from sidelight.query.lexical import LexicalQuery
 from sidelight.store.catalog import Catalog
+from sidelight.store.kept import KeptIndex
 from sidelight.store.prefixes import PrefixIndex
 from sidelight.store.rows import Field, NoteRow
 
@@ -56,22 +58,37 @@ class _Columns:
 class MetadataIndex:
     """Which notes' names hold a term. Brought up to date by comparing note rows.
 
-    Names are numbered as they come in; a term keeps the numbers of those that hold it, so that
-    a word which thousands of headings hold costs a few array operations. Numbers of notes that
-    changed since stay unused until half of all are.
+    Names are numbered as they come in, first those of the kept index; a term keeps the numbers of
+    those that hold it, so that a word which thousands of headings hold costs a few array
+    operations. Numbers of notes that changed since stay unused until half of all are.
     """
 
     def __init__(self) -> None:
         self._revision = -1
-        self._forget()
+        self._begin(None)
 
-    def _forget(self) -> None:
-        self._number: dict[str, int] = {}  # of a note, by path
-        self._rows: list[NoteRow] = []  # by number, also of notes that changed since
-        self._first: list[int] = []  # number of a note's first name
+    def _begin(self, kept: KeptIndex | None) -> None:
+        self._kept = kept
+        names = None if kept is None else kept.names
+        self._names = names
+        self._paths: list[str] = [] if kept is None else list(kept.paths)  # of notes, by number
+        self._number = dict(zip(self._paths, range(len(self._paths)), strict=True))  # of a note
+        self._first: list[int] = [] if names is None else names.first[:-1].tolist()
+        self._known = np.ones(len(self._paths), bool)  # kept notes that count
+        self._gone = np.zeros(
+            0 if names is None else len(names.note), bool
+        )  # kept names that do not
+        self._rows: list[NoteRow] = []  # of the other notes, also of those that changed since
         self._note, self._worth, self._size = array("i"), array("d"), array("i")
         self._whole = array("d")
-        self._holding: dict[str, array[int]] = {}
+        if names is not None:
+            worth = np.array([FIELD_WORTH[kind] for kind in names.kinds])
+            whole = np.array([_worth_of_whole(kind) for kind in names.kinds])
+            self._note.frombytes(names.note.tobytes())
+            self._size.frombytes(names.size.tobytes())
+            self._worth.frombytes(worth[names.kind].tobytes())
+            self._whole.frombytes(whole[names.kind].tobytes())
+        self._holding: dict[str, array[int]] = {}  # names that are not kept
         self._prefixes = PrefixIndex()
         self._columns: _Columns | None = None
         self._labels: dict[int, str] = {}  # folded; each once it was first asked for
@@ -81,31 +98,47 @@ class MetadataIndex:
         with catalog.lock:
             if self._revision == catalog.revision:
                 return
-            rows = dict(catalog.notes)
-            rows |= {path: row for path, (row, _) in catalog.attachments.items()}
-            if len(self._rows) > 2 * len(rows) + _SPARE:
-                self._forget()
-            for path in [p for p in self._number if p not in rows]:
+            notes = catalog.notes
+            rows = notes.changed | {path: row for path, (row, _) in catalog.attachments.items()}
+            if self._kept is not notes.kept or len(self._rows) > 2 * len(rows) + _SPARE:
+                self._begin(notes.kept)
+            for number in np.flatnonzero(self._known & ~notes.as_kept).tolist():
+                self._drop(self._paths[number])
+            first = len(self._known)
+            for path in [p for p, n in self._number.items() if n >= first and p not in rows]:
                 self._drop(path)
             for path, note in rows.items():
-                number = self._number.get(path)
-                if number is None or self._rows[number] is not note:
+                other = self._number.get(path)
+                if other is None or self._rows[other - first] is not note:
                     self._drop(path)
                     self._add(note)
             self._revision = catalog.revision
 
     def knows(self, term: str) -> bool:
         """Whether some name holds the term."""
-        return bool(self._holding.get(term))
+        return len(self._holders(term)) > 0
 
     def names(self) -> Iterator[tuple[str, str, str, bool]]:
         """Titles and aliases: folded, as written, path of the note, whether it is the title."""
-        for path, number in self._number.items():
-            note = self._rows[number]
-            for index, field in enumerate(note.fields):
-                if field.kind in ("title", "alias") and note.error is None:
-                    label = self._label(self._first[number] + index, field)
-                    yield label, field.label, path, field.kind == "title"
+        for name in self._called().tolist():
+            field = self._field(name)
+            path = self._paths[self._note[name]]
+            yield self._label(name, field), field.label, path, field.kind == "title"
+
+    def _called(self) -> NDArray[np.intp]:
+        """The numbers of titles and aliases of notes that were indexed."""
+        called = ("title", "alias")
+        found = np.zeros(len(self._note), bool)
+        if self._kept is not None and self._names is not None:
+            wanted = [code for code, kind in enumerate(self._names.kinds) if kind in called]
+            failed = np.isin(self._names.note, list(self._kept.failed))
+            found[: len(self._gone)] = np.isin(self._names.kind, wanted) & ~failed & ~self._gone
+        for number in self._number.values():
+            row = self._row(number)
+            if row is not None and row.error is None:
+                kinds = [field.kind in called for field in row.fields]
+                found[self._first[number] : self._first[number] + len(kinds)] = kinds
+        return np.flatnonzero(found)
 
     def search(
         self, text: str, query: LexicalQuery, catalog: Catalog, allowed: set[str] | None, pool: int
@@ -135,7 +168,7 @@ class MetadataIndex:
             words = self._starting_with(term.query.term) if unfinished else [term.query.term]
             seen = np.zeros(size) if unfinished else None
             for word in words:
-                names = np.array(self._holding.get(word, ()), np.int32)
+                names = self._holders(word)
                 worth = query.mass_of(term, word)
                 held[names] += 1
                 if seen is None:
@@ -166,13 +199,13 @@ class MetadataIndex:
         """
         if not len(names):
             return []
-        top = np.zeros(len(self._rows))
+        top = np.zeros(len(self._paths))
         np.maximum.at(top, notes, scores)
         found = np.unique(notes)
         if len(found) > pool:  # all that tie with the last
             last = np.partition(top[found], len(found) - pool)[len(found) - pool]
             found = found[top[found] >= last]
-        path = {number: self._rows[number].path for number in found.tolist()}
+        path = {number: self._paths[number] for number in found.tolist()}
         best = nsmallest(pool, path, key=lambda number: (-top[number], path[number]))
         fields: dict[int, list[tuple[float, Field]]] = {number: [] for number in best}
         chosen = np.flatnonzero(np.isin(notes, best))
@@ -194,13 +227,37 @@ class MetadataIndex:
             )  # fmt: skip
         return self._columns
 
+    def _holders(self, term: str) -> NDArray[np.int32]:
+        """The names that hold a term, each once."""
+        new = np.array(self._holding.get(term, ()), np.int32)
+        place = None if self._names is None else self._names.terms.find(term)
+        if self._names is None or place is None:
+            return new
+        kept = self._names.holding[place]
+        return np.concatenate([kept[~self._gone[kept]], new])
+
     def _starting_with(self, prefix: str) -> list[str]:
-        names = self._prefixes.starting_with(prefix)
-        return list(islice((name for name in names if self._holding[name]), _PREFIX_TERMS))
+        terms = merge(self._prefixes.starting_with(prefix), self._kept_starting_with(prefix))
+        names = (term for term, _ in groupby(terms) if self.knows(term))
+        return list(islice(names, _PREFIX_TERMS))
+
+    def _kept_starting_with(self, prefix: str) -> Iterator[str]:
+        terms: Sequence[str] = () if self._names is None else self._names.terms
+        places = range(bisect_left(terms, prefix), len(terms))
+        return takewhile(lambda term: term.startswith(prefix), map(terms.__getitem__, places))
+
+    def _row(self, number: int) -> NoteRow | None:
+        """A note that is not kept."""
+        first = len(self._known)
+        return self._rows[number - first] if number >= first else None
 
     def _field(self, name: int) -> Field:
         number = self._note[name]
-        return self._rows[number].fields[name - self._first[number]]
+        row = self._row(number)
+        if row is not None:
+            return row.fields[name - self._first[number]]
+        assert self._names is not None
+        return self._names.field(name)
 
     def _label(self, name: int, field: Field) -> str:
         if name not in self._labels:
@@ -208,8 +265,9 @@ class MetadataIndex:
         return self._labels[name]
 
     def _add(self, note: NoteRow) -> None:
-        number = self._number[note.path] = len(self._rows)
+        number = self._number[note.path] = len(self._paths)
         first = len(self._note)
+        self._paths.append(note.path)
         self._rows.append(note)
         self._first.append(first)
         for name, field in enumerate(note.fields, first):
@@ -226,12 +284,16 @@ class MetadataIndex:
 
     def _drop(self, path: str) -> None:
         number = self._number.pop(path, None)
-        if number is not None:
-            first = self._first[number]
-            for name, field in enumerate(self._rows[number].fields, first):
-                self._labels.pop(name, None)
-                for term in field.terms:
-                    self._holding[term].remove(name)
+        if number is None:
+            return
+        row, first = self._row(number), self._first[number]
+        if row is None and self._names is not None:
+            self._known[number] = False
+            self._gone[first : self._names.first[number + 1]] = True
+        for name, field in enumerate(() if row is None else row.fields, first):
+            self._labels.pop(name, None)
+            for term in field.terms:
+                self._holding[term].remove(name)
 
 
 def _scores(

@@ -98,12 +98,12 @@ def recall_vectors(
         hashes = None
         if allowed is not None:
             hashes = {c.embed_hash for p in allowed for c in catalog.by_note.get(p, ())}
-        catalog.vectors.keep_to(catalog.by_embedding, catalog.revision)
+        catalog.vectors.keep_to(catalog.by_embedding.hashes, catalog.revision)
         nearest = catalog.vectors.nearest(vector, pool, hashes)
         hits = [
-            Hit(catalog.chunks[chunk_id], score)
+            Hit(chunk, score)
             for embed_hash, score in nearest
-            for chunk_id in catalog.by_embedding.get(embed_hash, ())
+            for chunk in catalog.by_embedding.get(embed_hash, ())
         ]
     if allowed is not None:
         hits = [hit for hit in hits if hit.chunk.path in allowed]

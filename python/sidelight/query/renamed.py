@@ -12,10 +12,10 @@ from collections.abc import Sequence
 from sidelight.query.cite import LiveFiles
 from sidelight.query.index import Index
 from sidelight.query.refs import Ref, path_hash
-from sidelight.store.rows import EarlierVersion, NoteRow
+from sidelight.store.rows import EarlierVersion, NoteHead
 
 
-def path_now(index: Index, note: NoteRow, files: LiveFiles) -> str | None:
+def path_now(index: Index, note: NoteHead, files: LiveFiles) -> str | None:
     """The path of an indexed note; another one only where its rename is not yet committed.
 
     Returns:
@@ -28,7 +28,7 @@ def path_now(index: Index, note: NoteRow, files: LiveFiles) -> str | None:
 
 
 def path_after(
-    index: Index, wanted: Ref, holders: Sequence[NoteRow], earlier: Sequence[EarlierVersion]
+    index: Index, wanted: Ref, holders: Sequence[NoteHead], earlier: Sequence[EarlierVersion]
 ) -> str | None:
     """The path of the note that held the bytes which a reference names, and does no longer.
 

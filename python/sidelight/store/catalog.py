@@ -16,9 +16,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sidelight.store.graph import EntityGraph, of_passages
-from sidelight.store.postings import Kept, Postings
+from sidelight.store.kept import KeptIndex
+from sidelight.store.notes import Notes
+from sidelight.store.passages import ByEmbedding, ByNote, Passages
+from sidelight.store.postings import Postings
 from sidelight.store.prefixes import PrefixIndex
-from sidelight.store.rows import ChunkRow, NoteRow, name_hash
+from sidelight.store.rows import ChunkRow, NoteHead, NoteRow, name_hash
 from sidelight.store.vectors import VectorMatrix
 
 _PREFIX_EXPANSIONS = 50  # terms an unfinished word may stand for; more would be noise
@@ -60,6 +63,14 @@ class Vocabulary:
         self._code.update(zip(new, range(first, first + len(new)), strict=True))
         self._prefixes.add(*new)
         return np.fromiter(map(self._code.__getitem__, terms), np.int32, len(terms))
+
+    def begin(self, terms: list[str], df: NDArray[np.integer]) -> None:
+        """Takes ascending terms with their document frequencies into an empty vocabulary."""
+        self._terms = terms
+        self._code = dict(zip(terms, range(len(terms)), strict=True))
+        self._df = np.zeros(len(terms) + 1024, np.int32)
+        self._df[: len(df)] = df
+        self._prefixes = PrefixIndex(terms)
 
     def find(self, term: str) -> int | None:
         """The code of a term that some live chunk holds, else None."""
@@ -111,11 +122,11 @@ class Catalog:
 
     def __init__(self, dimension: int = 0) -> None:
         self.lock = threading.RLock()
-        self.notes: dict[str, NoteRow] = {}
-        self.chunks: dict[str, ChunkRow] = {}
-        self.by_note: dict[str, tuple[ChunkRow, ...]] = {}
+        self.notes = Notes()
+        self.chunks = Passages()
+        self.by_note = ByNote(self.chunks)
+        self.by_embedding = ByEmbedding(self.chunks)
         self.attachments: dict[str, tuple[NoteRow, ChunkRow]] = {}  # found by name alone
-        self.by_embedding: dict[str, set[str]] = {}  # embed hash -> chunk ids
         self.names: dict[str, str] = {}  # path -> hash of the note's name
         self.vocabulary = Vocabulary()
         self._graph: EntityGraph | None = None
@@ -128,7 +139,7 @@ class Catalog:
         self.revision = 0  # counts changes; caches compare it
         self._content = 0
         self._counted: dict[int, tuple[tuple[int, int], int]] = {}  # matrix -> (when, how many)
-        self._unnamed: tuple[tuple[int, int, int], list[NoteRow]] = ((-1, 0, 0), [])  # when, which
+        self._unnamed: tuple[tuple[int, int, int], list[NoteHead]] = ((-1, 0, 0), [])  # when, which
 
     @property
     def graph(self) -> EntityGraph:
@@ -139,10 +150,11 @@ class Catalog:
         """
         with self.lock:
             if self._graph is None:
+                notes = map(self.notes.read, self.notes)
                 self._graph = of_passages(
                     (chunk.chunk_id, _entities(note, chunk))
-                    for path, note in self.notes.items()
-                    for chunk in self.by_note[path]
+                    for note in notes
+                    for chunk in self.by_note[note.path]
                 )
             return self._graph
 
@@ -155,51 +167,47 @@ class Catalog:
                 self._count(chunk, 1)
             self.revision += 1
 
-    def fill(
-        self, rows: Iterable[tuple[NoteRow, Sequence[ChunkRow]]], kept: Kept | None = None
-    ) -> None:
-        """Puts notes with their chunks into an empty catalog: `replace`, but all at once.
-
-        Args:
-            rows: of the notes.
-            kept: passages that need not be sorted again; those of no note in `rows` are left out.
-        """
+    def fill(self, rows: Iterable[tuple[NoteRow, Sequence[ChunkRow]]]) -> None:
+        """Puts notes with their chunks into an empty catalog: `replace`, but all at once."""
         with self.lock:
-            put = [chunk for note, chunks in rows for chunk in self._put(note, chunks)]
-            self.searchable = len(put)
-            self.total_length = sum(chunk.length for chunk in put)
-            if kept is not None:
-                self._begin_with(kept)
-            new = [chunk for chunk in put if chunk not in self.postings]
+            new = [chunk for note, chunks in rows for chunk in self._put(note, chunks)]
+            self.searchable = len(new)
+            self.total_length = sum(chunk.length for chunk in new)
             for chunk in new:
                 self.postings.add(chunk)
             if new:
                 self.vocabulary.count_all(np.concatenate([chunk.codes for chunk in new]))
             self.revision += 1
 
-    def _begin_with(self, kept: Kept) -> None:
-        there = [c if c and self.chunks.get(c.chunk_id) is c else None for c in kept.chunks]
-        self.postings.begin(kept.segment, there)
-        held = np.diff(kept.segment.starts)
-        self.vocabulary.count(np.arange(len(held), dtype=np.int32), held)
-        for place, chunk in enumerate(there):
-            if chunk is None:
-                self.vocabulary.count(kept.runs.codes_of(place), -1)
+    def begin(self, kept: KeptIndex) -> None:
+        """Takes a kept index into an empty catalog; costs little, however large it is."""
+        with self.lock:
+            for part in (self.notes, self.chunks, self.by_note, self.by_embedding):
+                part.begin(kept)
+            named = set(range(len(kept.paths))).difference(kept.failed)
+            hashes = list(kept.name_hashes)
+            self.names = {kept.paths[number]: hashes[number] for number in sorted(named)}
+            self.vocabulary.begin(list(kept.terms), np.diff(kept.segment.starts))
+            self.postings.begin(kept.sorted_passages(self.chunks.at))
+            self.searchable = len(kept.searchable)
+            self.total_length = int(kept.runs.lengths[kept.searchable].sum())
+            self._content = kept.digest
+            self.revision += 1
 
     def _put(self, note: NoteRow, chunks: Sequence[ChunkRow]) -> list[ChunkRow]:
         """Takes in everything but the statistics; the searchable chunks."""
         self.notes[note.path] = note
-        self.by_note[note.path] = tuple(chunks)
+        self.by_note.put(note.path, tuple(chunks))
         self._content ^= _digest(note)
         if note.error is None:
             self.names[note.path] = name_hash(note.title)
         for chunk in chunks:
-            self.chunks[chunk.chunk_id] = chunk
+            self.chunks.add(chunk)
             if self._graph is not None:
                 self._graph.add(chunk.chunk_id, _entities(note, chunk))
         searchable = [chunk for chunk in chunks if chunk.searchable]
         for chunk in searchable:
-            self.by_embedding.setdefault(chunk.embed_hash, set()).add(chunk.chunk_id)
+            self.by_embedding.add(chunk)
         return searchable
 
     def settle(self) -> None:
@@ -236,6 +244,13 @@ class Catalog:
         content = f"{self._content:064x}:{constants}"
         return hashlib.sha256(content.encode()).hexdigest()[:16]
 
+    def digest_of_notes(self) -> int:
+        """The part of the snapshot that the notes are, without attachments."""
+        digest = self._content
+        for row, _ in self.attachments.values():
+            digest ^= _digest(row)
+        return digest
+
     @property
     def filling(self) -> VectorMatrix:
         """The vectors that new texts are embedded into."""
@@ -248,7 +263,7 @@ class Catalog:
     def waiting(self) -> int:
         """Chunks still to be embedded by the model that is to answer, and names of other notes."""
         with self.lock:
-            never = sum(len(self.by_embedding.get(h, ())) for h in self.unembeddable)
+            never = sum(map(self.by_embedding.count, self.unembeddable))
             chunks = self.searchable - self.covered(self.filling) - never
             return chunks + sum(map(self._waits_by_name_alone, self.unnamed()))
 
@@ -258,8 +273,7 @@ class Catalog:
             now = (self.revision, len(vectors))
             at, count = self._counted.get(id(vectors), ((-1, 0), 0))
             if at != now:
-                known = (ids for h, ids in self.by_embedding.items() if h in vectors)
-                count = sum(map(len, known))
+                count = self.by_embedding.covered(vectors)
                 self._counted = {**self._counted, id(vectors): (now, count)}
             return count
 
@@ -276,13 +290,13 @@ class Catalog:
         with self.lock:
             filling = self.filling
             rows = [
-                self.chunks[min(ids)]
-                for h, ids in self.by_embedding.items()
+                min(self.by_embedding[h], key=lambda chunk: chunk.chunk_id)
+                for h in self.by_embedding
                 if h not in filling and h not in self.unembeddable
             ]
         return sorted(rows, key=lambda row: row.order)
 
-    def unnamed(self) -> list[NoteRow]:
+    def unnamed(self) -> list[NoteHead]:
         """Notes whose name has no vector, one a distinct name, in stable order."""
         with self.lock:
             known = self.filling.names
@@ -295,10 +309,11 @@ class Catalog:
                     for p, h in sorted(self.names.items())
                     if h not in known and h not in self.unembeddable
                 }
-                self._unnamed = (now, [self.notes[path] for path in missing.values()])
+                heads = map(self.notes.head, missing.values())
+                self._unnamed = (now, [head for head in heads if head is not None])
             return self._unnamed[1]
 
-    def _waits_by_name_alone(self, note: NoteRow) -> bool:
+    def _waits_by_name_alone(self, note: NoteHead) -> bool:
         """Whether no chunk of it waits beside its name: one note is not to be counted twice."""
         hashes = {chunk.embed_hash for chunk in self.by_note[note.path] if chunk.searchable}
         return all(h in self.filling or h in self.unembeddable for h in hashes)
@@ -308,21 +323,21 @@ class Catalog:
         return self.total_length / self.searchable if self.searchable else 1.0
 
     def _drop(self, path: str) -> None:
-        note = self.notes.pop(path, None)
+        note = self.notes.head(path)
+        if note is None:
+            return
+        entities = None if self._graph is None else self.notes[path]
+        self._content ^= _digest(note)
         self.names.pop(path, None)
-        if note is not None:
-            self._content ^= _digest(note)
-        for chunk in self.by_note.pop(path, ()):
-            self.chunks.pop(chunk.chunk_id, None)
-            if note is not None and self._graph is not None:
-                self._graph.remove(chunk.chunk_id, _entities(note, chunk))
+        for chunk in self.by_note.take_out(path):
+            self.chunks.remove(chunk)
+            if entities is not None and self._graph is not None:
+                self._graph.remove(chunk.chunk_id, _entities(entities, chunk))
             if chunk.searchable:
                 self.postings.remove(chunk)
                 self._count(chunk, -1)
-                ids = self.by_embedding[chunk.embed_hash]
-                ids.discard(chunk.chunk_id)
-                if not ids:
-                    del self.by_embedding[chunk.embed_hash]
+                self.by_embedding.remove(chunk)
+        del self.notes[path]
 
     def _count(self, chunk: ChunkRow, by: int) -> None:
         self.searchable += by
@@ -336,6 +351,6 @@ def _entities(note: NoteRow, chunk: ChunkRow) -> tuple[str, ...]:
     return held[chunk.chunk_index] if chunk.chunk_index < len(held) else ()
 
 
-def _digest(note: NoteRow) -> int:
+def _digest(note: NoteHead) -> int:
     key = f"{note.path}\0{note.content_hash}\0{note.error or ''}"
     return int.from_bytes(hashlib.sha256(key.encode("utf-8", "surrogatepass")).digest(), "big")

@@ -100,9 +100,13 @@ class Folder:
             return
         shutil.rmtree(away, ignore_errors=True)  # what stays goes at the next start
 
+    def place(self, name: str) -> Path:
+        """The folder of a table, there or not."""
+        return self._tables / f"{name}.lance"
+
     def has(self, name: str) -> bool:
         """Whether the table's folder is there; it may have been deleted under us."""
-        return (self._tables / f"{name}.lance").is_dir()
+        return self.place(name).is_dir()
 
     def last_commit_ns(self) -> int:
         """When the last commit of any table was; looks at one folder a table."""

@@ -8,15 +8,14 @@ through, removed ones are masked. Knows no table; the catalog adds and removes p
 
 from __future__ import annotations
 
-from collections.abc import Container, Sequence
+from collections.abc import Callable, Container, Sequence
 from dataclasses import dataclass
-from itertools import repeat
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sidelight.store.rows import ChunkRow, TermRuns
+from sidelight.store.rows import ChunkRow
 
 # A tail of this many passages is looked through in about a millisecond.
 TAIL = 2_000
@@ -57,27 +56,36 @@ class Segment:
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """Passages that were sorted at an earlier start.
+    """Passages that were sorted at an earlier start; each is numbered among all of them.
 
     Attributes:
-        segment: of all of them; a row is a passage's place.
-        runs: their terms.
-        chunks: by place; None for one that is not there any more.
+        segment: of those that are searchable; they are its rows.
+        lengths, numbers, notes: of each row: terms with repeats, its passage, its note.
+        rows: of each passage; -1 for one that is not searchable.
+        paths: of the notes.
+        passage: makes a passage.
     """
 
     segment: Segment
-    runs: TermRuns
-    chunks: Sequence[ChunkRow | None]
+    lengths: NDArray[np.int32]
+    numbers: NDArray[np.integer]
+    notes: NDArray[np.int32]
+    rows: NDArray[np.int32]
+    paths: Sequence[str]
+    passage: Callable[[int], ChunkRow]
 
 
 class Postings:
     """The searchable passages of one vault. Not thread-safe: the catalog's lock guards it."""
 
     def __init__(self) -> None:
-        self._chunks: list[ChunkRow | None] = []  # by row; None once removed
-        self._row: dict[ChunkRow, int] = {}
+        self._kept: Kept | None = None
+        self._first = 0  # rows below are of `_kept`
+        self._chunks: list[ChunkRow | None] = []  # by row from there on; None once removed
+        self._row: dict[ChunkRow, int] = {}  # of those
         self._lengths: NDArray[np.float64] = np.zeros(1024)
         self._live: NDArray[np.bool_] = np.zeros(1024, bool)
+        self._gone = 0  # rows that are not live
         self._segments: list[Segment] = []
         self._normed: tuple[tuple[float, ...], NDArray[np.float64]] = _NOT_NORMED
         self._sorted = 0  # rows below are in segments, the others are the tail
@@ -90,9 +98,13 @@ class Postings:
         """Whether the tables should have a full-text index, and be asked instead."""
         return self.size > MOST_POSTINGS
 
+    @property
+    def _end(self) -> int:
+        return self._first + len(self._chunks)
+
     def add(self, chunk: ChunkRow) -> None:
         """Takes in a passage."""
-        row = len(self._chunks)
+        row = self._end
         if row == len(self._lengths):
             self._lengths = np.concatenate([self._lengths, np.zeros(row)])
             self._live = np.concatenate([self._live, np.zeros(row, bool)])
@@ -106,53 +118,65 @@ class Postings:
 
     def remove(self, chunk: ChunkRow) -> None:
         """Forgets a passage."""
-        row = self._row.pop(chunk)
-        self._chunks[row], self._live[row] = None, False
+        row = self._row_of(chunk)
+        if row >= self._first:
+            del self._row[chunk]
+            self._chunks[row - self._first] = None
+        self._live[row] = False
+        self._gone += 1
         self.size -= len(chunk.codes)
         self.version += 1
 
-    def begin(self, segment: Segment, chunks: Sequence[ChunkRow | None]) -> None:
-        """Takes passages that are sorted already into an empty index.
-
-        Args:
-            segment: of all of them.
-            chunks: by row; None for one that has gone.
-        """
-        self._chunks = list(chunks)
-        self._row = {chunk: row for row, chunk in enumerate(chunks) if chunk is not None}
-        rows = np.fromiter(self._row.values(), np.int64, len(self._row))
-        self._lengths = np.zeros(max(len(self._lengths), len(chunks)))
-        self._live = np.zeros(len(self._lengths), bool)
-        self._lengths[rows] = [chunk.length for chunk in self._row]
-        self._live[rows] = True
-        self._segments, self._sorted, self._tail = [segment], len(chunks), None
-        self.size = sum(len(chunk.codes) for chunk in self._row)
+    def begin(self, kept: Kept) -> None:
+        """Takes passages that are sorted already into an empty index."""
+        self._kept, self._first = kept, len(kept.numbers)
+        room = max(len(self._lengths), self._first + 1)
+        self._lengths, self._live = np.zeros(room), np.zeros(room, bool)
+        self._lengths[: self._first] = kept.lengths
+        self._live[: self._first] = True
+        self._segments, self._sorted, self._tail = [kept.segment], self._first, None
+        self.size = len(kept.segment.rows)
         self.version += 1
 
-    def in_one_segment(self) -> tuple[list[ChunkRow], Segment]:
-        """The passages by row, and all of them sorted; does again what lies in several segments."""
-        if len(self._row) < len(self._chunks):
-            self._begin_anew()
-        if len(self._segments) != 1 or self._sorted < len(self._chunks):
-            self._segments = [self._of_rows(0, len(self._chunks))]
-            self._sorted, self._tail = len(self._chunks), None
-        return [chunk for chunk in self._chunks if chunk is not None], self._segments[0]
+    def _row_of(self, chunk: ChunkRow) -> int:
+        """The row of a passage, -1 for one that is not here."""
+        if self._kept is None or chunk.number < 0:
+            return self._row.get(chunk, -1)
+        row = self._kept.rows.item(chunk.number)
+        return row if row >= 0 and self._live[row] else -1
 
-    def __contains__(self, chunk: object) -> bool:
-        return chunk in self._row
+    def _passage(self, row: int) -> ChunkRow:
+        """The passage of a live row."""
+        if self._kept is not None and row < self._first:
+            return self._kept.passage(self._kept.numbers.item(row))
+        chunk = self._chunks[row - self._first]
+        if chunk is None:
+            raise KeyError(row)
+        return chunk
+
+    def _of(self, rows: NDArray[np.integer], paths: Container[str]) -> NDArray[np.bool_]:
+        """Which of ascending `rows` are live and of these notes."""
+        old = rows[: np.searchsorted(rows, self._first)]
+        among = np.zeros(len(rows), bool)
+        if self._kept is not None and len(old):
+            wanted = np.fromiter((path in paths for path in self._kept.paths), bool)
+            among[: len(old)] = self._live[old] & wanted[self._kept.notes[old]]
+        new = (self._chunks[row - self._first] for row in rows[len(old) :].tolist())
+        among[len(old) :] = [chunk is not None and chunk.path in paths for chunk in new]
+        return among
 
     def settle(self) -> None:
         """Sorts a long tail in, so that no query has to; costs nothing while it is short."""
-        if len(self._chunks) - self._sorted < TAIL:
+        if self._end - self._sorted < TAIL:
             return
-        if len(self._row) * 2 < len(self._chunks):
+        if not self._first and self._gone * 2 > self._end:
             self._begin_anew()
-        self._segments.append(self._of_rows(self._sorted, len(self._chunks)))
-        self._sorted, self._tail = len(self._chunks), None
+        self._segments.append(self._of_rows(self._sorted, self._end))
+        self._sorted, self._tail = self._end, None
         while (same := self._of_one_size()) >= _FAN:
             last = [segment.by_posting() for segment in self._segments[-same:]]
             codes, rows, counts = (np.concatenate(parts) for parts in zip(*last, strict=True))
-            self._segments[-same:] = [_segment(codes, rows, counts)]
+            self._segments[-same:] = [segment_of(codes, rows, counts)]
 
     def best(
         self,
@@ -175,7 +199,7 @@ class Postings:
             The passages in no order; their scores, above 0; the mass of terms that each row
             holds, as `masses`.
         """
-        size = len(self._chunks)
+        size = self._end
         norm = self._norm(k1, b, average)
         held = [self._holders(codes) for codes, _ in terms]
         rows, tf = (np.concatenate(both) for both in zip(_NOTHING, *held, strict=True))
@@ -183,34 +207,33 @@ class Postings:
         worth = saturated(tf, norm[rows], k1) * mass
         scores = _sums(rows, worth, size)
         if only is None:
-            if len(self._row) < size:
+            if self._gone:
                 scores[~self._live[:size]] = 0.0
             found = np.flatnonzero(scores > max(_reached_by(scores, count) - _HAIR, 0.0))
         else:
             found = np.flatnonzero(scores)
-            kept = (self._chunks[row] for row in found)
-            found = found[np.fromiter((c is not None and c.path in only for c in kept), bool)]
+            found = found[self._of(found, only)]
         if len(found) > count:
             reached = scores[found]
             found = found[reached >= np.partition(reached, -count)[-count] - _HAIR]
-        chunks = [chunk for row in found.tolist() if (chunk := self._chunks[row]) is not None]
+        chunks = [self._passage(row) for row in found.tolist()]
         return chunks, scores[found], _sums(rows, mass, size)
 
     def masses(self, terms: Sequence[tuple[Codes, float]]) -> NDArray[np.float64]:
         """The mass of the terms that each row holds, shape (rows,); `terms` as for `best`."""
         held = [self._holders(codes)[0] for codes, _ in terms]
         mass = np.repeat([mass for _, mass in terms], [len(rows) for rows in held])
-        return _sums(np.concatenate([_NOTHING[0], *held]), mass, len(self._chunks))
+        return _sums(np.concatenate([_NOTHING[0], *held]), mass, self._end)
 
     def rows(self, chunks: Sequence[ChunkRow]) -> NDArray[np.intp]:
         """The row of each passage, -1 for one that is not here; the same within one `version`."""
-        return np.fromiter(map(self._row.get, chunks, repeat(-1)), np.intp)
+        return np.fromiter(map(self._row_of, chunks), np.intp)
 
     def _norm(self, k1: float, b: float, average: float) -> NDArray[np.float64]:
         """BM25's part of each row that its length decides; kept until something changes."""
-        asked = (k1, b, average, len(self._chunks))
+        asked = (k1, b, average, self._end)
         if self._normed[0] != asked:
-            lengths = self._lengths[: len(self._chunks)]
+            lengths = self._lengths[: self._end]
             self._normed = (asked, k1 * (1 - b + b * lengths / average))
         return self._normed[1]
 
@@ -223,26 +246,26 @@ class Postings:
         rows, counts = (np.concatenate(both) for both in zip(*parts, strict=True))
         if len(codes) < 2:
             return rows, counts
-        held = np.bincount(rows, counts, len(self._chunks)).astype(np.float64)
+        held = np.bincount(rows, counts, self._end).astype(np.float64)
         several = np.flatnonzero(held)
         return several, held[several]
 
     def _all_segments(self) -> Sequence[Segment]:
         """Sorted ones and the tail, which is made where something came in since."""
         if self._tail is None:
-            self._tail = self._of_rows(self._sorted, len(self._chunks))
+            self._tail = self._of_rows(self._sorted, self._end)
         return (*self._segments, self._tail)
 
     def _of_rows(self, first: int, end: int) -> Segment:
-        rows = [row for row in range(first, end) if self._chunks[row] is not None]
-        chunks = [chunk for row in rows if (chunk := self._chunks[row]) is not None]
+        rows = [row for row in range(first, end) if self._live[row]]
+        chunks = [self._passage(row) for row in rows]
         if not chunks:
-            return _segment(np.zeros(0, np.int32), np.zeros(0, np.int32), np.zeros(0, np.uint8))
+            return segment_of(np.zeros(0, np.int32), np.zeros(0, np.int32), np.zeros(0, np.uint8))
         codes = np.concatenate([chunk.codes for chunk in chunks])
         counts = np.concatenate([chunk.counts for chunk in chunks])
         held = np.repeat(np.array(rows, np.int32), [len(chunk.codes) for chunk in chunks])
         # Above 255 BM25 no longer tells one count from the next.
-        return _segment(codes, held, np.minimum(counts, 255).astype(np.uint8))
+        return segment_of(codes, held, np.minimum(counts, 255).astype(np.uint8))
 
     def _of_one_size(self) -> int:
         """How many of the last segments are at most `_FAN` times as large as the last."""
@@ -250,11 +273,11 @@ class Postings:
         return next((i for i, s in enumerate(sizes) if s > _FAN * sizes[0]), len(sizes))
 
     def _begin_anew(self) -> None:
-        """Numbers the live passages from 0; all are tail then."""
+        """Numbers the live passages from 0, where none is kept; all are tail then."""
         live = [chunk for chunk in self._chunks if chunk is not None]
         self._chunks, self._row, self._segments = [], {}, []
         self._live[:], self._normed = False, _NOT_NORMED
-        self._sorted, self._tail, self.size = 0, None, 0
+        self._sorted, self._tail, self.size, self._gone = 0, None, 0, 0
         for chunk in live:
             self.add(chunk)
 
@@ -275,11 +298,16 @@ def saturated(tf: NDArray[Any], norm: NDArray[np.float64], k1: float) -> NDArray
     return tf * (k1 + 1) / (tf + norm + 1e-12)
 
 
-def _segment(
-    codes: NDArray[np.int32], rows: NDArray[np.int32], counts: NDArray[np.uint8]
+def segment_of(
+    codes: NDArray[np.int32], rows: NDArray[np.int32], counts: NDArray[np.uint8], size: int = 0
 ) -> Segment:
-    """Sorts postings by term: two stable passes of 16 bits, which numpy does by radix."""
+    """Sorts postings by term: two stable passes of 16 bits, which numpy does by radix.
+
+    Args:
+        codes, rows, counts: of each posting; equal codes have ascending rows.
+        size: of the vocabulary, if terms that nobody holds are to have their place.
+    """
     order = np.argsort((codes & 0xFFFF).astype(np.uint16), kind="stable")
     order = order[np.argsort((codes >> 16).astype(np.uint16)[order], kind="stable")]
-    starts = np.concatenate([[0], np.cumsum(np.bincount(codes))]).astype(np.int64)
-    return Segment(starts, rows[order], counts[order])
+    starts = np.concatenate([[0], np.cumsum(np.bincount(codes, minlength=size))])
+    return Segment(starts.astype(np.int64), rows[order], counts[order])

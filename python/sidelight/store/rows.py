@@ -11,7 +11,7 @@ import sys
 import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,6 +31,75 @@ class Field:
     label: str  # as written
     target: int  # chunk_index
     terms: tuple[str, ...]  # distinct, sorted
+
+
+class NoteHead(Protocol):
+    """What is asked of every note at once, a `NoteRow` or not: it costs no taking apart."""
+
+    @property
+    def path(self) -> str:
+        """Vault path."""
+        ...
+
+    @property
+    def title(self) -> str:
+        """As people call it."""
+        ...
+
+    @property
+    def content_hash(self) -> str:
+        """SHA-256, hex; "" where it could not be read."""
+        ...
+
+    @property
+    def size(self) -> int:
+        """Bytes."""
+        ...
+
+    @property
+    def mtime_ns(self) -> int:
+        """Nanoseconds since the epoch."""
+        ...
+
+    @property
+    def chunks(self) -> int:
+        """How many it has."""
+        ...
+
+    @property
+    def indexed_at(self) -> float:
+        """Seconds since the epoch."""
+        ...
+
+    @property
+    def tags(self) -> tuple[str, ...]:
+        """Of frontmatter and body, without `#`."""
+        ...
+
+    @property
+    def properties(self) -> tuple[tuple[str, Any], ...]:
+        """Key and YAML value."""
+        ...
+
+    @property
+    def date(self) -> str | None:
+        """ISO date of a property or the file name."""
+        ...
+
+    @property
+    def lead(self) -> int | None:
+        """Chunk index of the lead section."""
+        ...
+
+    @property
+    def error(self) -> str | None:
+        """Why it could not be indexed."""
+        ...
+
+    @property
+    def has_entities(self) -> bool:
+        """Whether they were looked for."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +127,11 @@ class NoteRow:
     error: str | None = None  # why it could not be indexed
     chunks: int = 0
     indexed_at: float = 0.0  # seconds since the epoch
+
+    @property
+    def has_entities(self) -> bool:
+        """Whether they were looked for."""
+        return self.entities is not None
 
     def record(self) -> str:
         """The nested parts as JSON, for one table column."""
@@ -108,9 +182,10 @@ class NoteRow:
         )
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
 class ChunkRow:
-    """A chunk's place and statistics; its text stays on disk."""
+    """A chunk's place and statistics; its text stays on disk. Within one index a passage is one
+    object for as long as anyone holds it."""
 
     chunk_id: str
     path: str
@@ -129,6 +204,7 @@ class ChunkRow:
     length: int  # terms, with repeats
     codes: NDArray[np.int32]  # distinct terms, vocabulary codes
     counts: NDArray[np.uint16]  # their frequencies; a chunk is far too short for more
+    number: int = -1  # in the kept file it came from (`store/kept.py`); -1 for none
 
     @property
     def order(self) -> tuple[str, int, int]:

@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy.typing import NDArray
 
 from sidelight.store.catalog import Vocabulary
 from sidelight.store.rows import ChunkDraft, ChunkRow, NoteDraft, TermRuns, pack
@@ -66,7 +65,6 @@ HISTORY = pa.schema(
     ]
 )
 LIGHT_CHUNK = [f.name for f in CHUNKS if f.name not in ("text", "context")]
-LIGHTEST_CHUNK = [name for name in LIGHT_CHUNK if name != "terms"]
 _OWN = (  # columns whose values hardly repeat
     "chunk_id", "section_index", "chunk_index", "start_line", "end_line", "start_column",
     "end_column", "node", "searchable", "embed_hash", "text_hash",
@@ -77,40 +75,7 @@ LIGHT_NOTE = [f.name for f in NOTES if f.name != "snapshot"]
 def chunk_rows(batch: pa.RecordBatch, vocabulary: Vocabulary) -> Iterator[tuple[ChunkRow, str]]:
     """The chunks of a batch of table rows (`LIGHT_CHUNK`), each with its note's content hash."""
     runs = _term_runs(batch["terms"], vocabulary)
-    yield from placed_rows(batch, runs, np.arange(batch.num_rows))
-
-
-def _term_runs(column: pa.Array, vocabulary: Vocabulary) -> TermRuns:
-    """Takes the terms of all rows apart at once.
-
-    They are stored sorted: equal ones are neighbours, so frequencies are run lengths.
-    """
-    split = pc.split_pattern(column, " ")
-    encoded = split.flatten().dictionary_encode()
-    code_of = vocabulary.codes(encoded.dictionary.to_pylist())
-    tokens = code_of[encoded.indices.to_numpy(zero_copy_only=False)]
-    offsets = split.offsets.to_numpy()
-    first = np.ones(len(tokens), bool)  # of a run of equal terms; every chunk begins one
-    first[1:] = tokens[1:] != tokens[:-1]
-    first[offsets[:-1]] = True
-    starts = np.flatnonzero(first)
-    counts = np.diff(starts, append=len(tokens)).astype(np.uint16)
-    bounds = np.searchsorted(starts, offsets)
-    return TermRuns(bounds, np.diff(offsets), tokens[starts], counts)
-
-
-def placed_rows(
-    batch: pa.RecordBatch, runs: TermRuns, places: NDArray[np.integer]
-) -> Iterator[tuple[ChunkRow, str]]:
-    """The chunks of table rows whose terms stand in `runs`, each with its note's content hash.
-
-    Args:
-        batch: columns of `LIGHT_CHUNK`, with or without the terms.
-        runs: the arrays of a row's terms are views of these.
-        places: of each row in `runs`.
-    """
-    begins, ends = runs.bounds[places].tolist(), runs.bounds[places + 1].tolist()
-    lengths = runs.lengths[places].tolist()
+    bounds, lengths = runs.bounds.tolist(), runs.lengths.tolist()
     headings = _lists(batch["heading_path"])
     shared = {name: _shared(batch[name]) for name in ("path", "kind", "language", "content_hash")}
     kinds = {kind.value: kind for kind in PassageKind}
@@ -118,7 +83,7 @@ def placed_rows(
     for i, chunk_id in enumerate(own["chunk_id"]):
         column = own["start_column"][i]
         searchable = own["searchable"][i]
-        terms = slice(begins[i], ends[i])
+        terms = slice(bounds[i], bounds[i + 1])
         yield (
             ChunkRow(
                 chunk_id=chunk_id,
@@ -141,6 +106,25 @@ def placed_rows(
             ),
             shared["content_hash"][i],
         )
+
+
+def _term_runs(column: pa.Array, vocabulary: Vocabulary) -> TermRuns:
+    """Takes the terms of all rows apart at once.
+
+    They are stored sorted: equal ones are neighbours, so frequencies are run lengths.
+    """
+    split = pc.split_pattern(column, " ")
+    encoded = split.flatten().dictionary_encode()
+    code_of = vocabulary.codes(encoded.dictionary.to_pylist())
+    tokens = code_of[encoded.indices.to_numpy(zero_copy_only=False)]
+    offsets = split.offsets.to_numpy()
+    first = np.ones(len(tokens), bool)  # of a run of equal terms; every chunk begins one
+    first[1:] = tokens[1:] != tokens[:-1]
+    first[offsets[:-1]] = True
+    starts = np.flatnonzero(first)
+    counts = np.diff(starts, append=len(tokens)).astype(np.uint16)
+    bounds = np.searchsorted(starts, offsets)
+    return TermRuns(bounds, np.diff(offsets), tokens[starts], counts)
 
 
 def _shared(column: pa.Array) -> list[str]:

@@ -15,29 +15,22 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy.typing import NDArray
 
 from sidelight.errors import IndexUnavailableError
-from sidelight.store import upkeep, words
+from sidelight.store import keeping, loading, upkeep
 from sidelight.store.catalog import Catalog
 from sidelight.store.folder import Folder
 from sidelight.store.lance import BooleanQuery, MatchQuery, Occur
-from sidelight.store.postings import Kept
 from sidelight.store.rows import ChunkRow, EarlierVersion, NoteDraft, NoteRow, pack, unpack
 from sidelight.store.schema import (
     CHUNKS,
     HISTORY,
-    LIGHT_CHUNK,
-    LIGHT_NOTE,
-    LIGHTEST_CHUNK,
     NOTES,
     chunk_rows,
     chunk_table,
     note_table,
-    placed_rows,
 )
 from sidelight.store.statements import (
     ENGINE_ERRORS,
@@ -53,9 +46,7 @@ from sidelight.store.vector_tables import VectorTables, is_vectors
 
 log = logging.getLogger(__name__)
 
-_LOADED_AT_ONCE = 16_384  # chunks: their terms take some 25 MB, and each term is looked up once
 _WORTH_KEEPING = 2_000  # searchable chunks; fewer are cut in a third of a second
-_MOST_CHANGED = 20  # one chunk in so many may be new or gone, else all are cut again and kept
 _WORD_TABLES = ("chunks", "notes", "history")
 
 Step = Callable[[], None]
@@ -78,6 +69,8 @@ class Tables:
 
     def __init__(self, folder: Path, *, create: bool = True) -> None:
         self._writes = create
+        self.made_with = ""  # how the notes were read; "" while that changes
+        self._not_as_kept: set[str] | None = None  # paths; None where nothing is kept
         try:
             self.folder = Folder(folder, writes=create)
             self.vectors = VectorTables(self.folder, writes=create)
@@ -93,12 +86,12 @@ class Tables:
     # ------------------------------------------------------------------ reading
 
     def load(self, catalog: Catalog, made_with: str = "") -> list[str]:
-        """Fills an empty catalog from the tables, in one pass over each.
+        """Fills an empty catalog.
 
         Args:
             catalog: to be filled.
-            made_with: names how the notes were read (facts); what an earlier start kept of
-                passages counts where it was the same. "" while that is about to change.
+            made_with: names how the notes were read (facts); what an earlier start kept of them
+                counts where it was the same. "" while that is about to change.
 
         Returns:
             Paths with rows that a crash left half written (no note row, or chunks of other
@@ -108,9 +101,13 @@ class Tables:
         Raises:
             IndexUnavailableError: the tables cannot be read; a writer begins damaged ones anew.
         """
+        self.made_with = made_with
         try:
             with _collector_off():
-                return self._load(catalog, made_with)
+                found = keeping.read(self.folder.path, made_with) if made_with else None
+                torn, self._not_as_kept = loading.load(self, catalog, found)
+                pa.default_memory_pool().release_unused()
+                return torn
         except ENGINE_ERRORS as error:
             if not self._writes or not is_damage(error):
                 raise _cannot_open(self.folder.path, error) from error
@@ -119,83 +116,51 @@ class Tables:
             self.folder.remade.append("notes")
             return []
 
-    def _load(self, catalog: Catalog, made_with: str) -> list[str]:
-        notes = {
-            row["path"]: NoteRow.from_table(row)
-            for batch in self._notes.search().select(LIGHT_NOTE).to_batches()
-            for row in batch.to_pylist()
-        }
-        known = words.read(self.folder.path, made_with) if made_with else None
-        chunks, kept = self._load_chunks(catalog, known)
-        by_path: dict[str, list[ChunkRow]] = {}
-        torn = set()
-        for chunk, content_hash in chunks:
-            note = notes.get(chunk.path)
-            if note is None or note.content_hash != content_hash:
-                torn.add(chunk.path)
-            by_path.setdefault(chunk.path, []).append(chunk)
-        whole = []
-        for path, note in sorted(notes.items()):
-            rows = sorted(by_path.get(path, ()), key=lambda c: c.chunk_index)
-            if path in torn or len(rows) != note.chunks:
-                torn.add(path)
-            else:
-                whole.append((note, rows))
-        catalog.fill(whole, kept)
-        catalog.settle()
-        if self._writes and made_with and kept is None and catalog.searchable >= _WORTH_KEEPING:
-            words.write(self.folder.path, catalog, made_with)
-        pa.default_memory_pool().release_unused()
-        return sorted(torn)
-
     def discard(self, paths: Sequence[str]) -> None:
         """Deletes all rows of half-written notes."""
         self._delete(paths)
 
-    def _load_chunks(
-        self, catalog: Catalog, known: words.Words | None
-    ) -> tuple[Iterable[tuple[ChunkRow, str]], Kept | None]:
-        """All chunks, each with its note's content hash; what is known of them where that helps."""
-        if known is not None:
-            table = self._chunks.search().select(LIGHTEST_CHUNK).to_arrow().combine_chunks()
-            places = known.places(table["chunk_id"], table["content_hash"])
-            new = int((places < 0).sum())
-            gone = len(known.chunk_ids) - (len(places) - new)  # their terms stay in the vocabulary
-            if max(new, gone) <= max(STATEMENT_VALUES, len(places) // _MOST_CHANGED):
-                return self._with_known(catalog, known, table, places)
-        return self._all_chunks(catalog), None
+    def chunks(self) -> Any:
+        """The table of chunks."""
+        return self._chunks
 
-    def _all_chunks(self, catalog: Catalog) -> Iterator[tuple[ChunkRow, str]]:
-        for batch in self._chunks.search().select(LIGHT_CHUNK).to_batches(_LOADED_AT_ONCE):
-            yield from chunk_rows(batch, catalog.vocabulary)
+    def notes(self) -> Any:
+        """The table of notes."""
+        return self._notes
 
-    def _with_known(
-        self, catalog: Catalog, known: words.Words, table: pa.Table, places: NDArray[np.int64]
-    ) -> tuple[list[tuple[ChunkRow, str]], Kept]:
-        """Chunks whose words are known, and the others with their words cut here."""
-        catalog.vocabulary.codes(known.terms.to_pylist())
-        old = np.flatnonzero(places >= 0)
-        rows: list[tuple[ChunkRow, str]] = []
-        by_place: list[ChunkRow | None] = [None] * known.searchable
-        for batch in table.take(old).combine_chunks().to_batches():
-            rows += placed_rows(batch, known.runs, places[old])
-        for place, (chunk, _) in zip(places[old].tolist(), rows, strict=True):
-            if place < known.searchable:
-                by_place[place] = chunk
-        for part in parts(table["chunk_id"].take(np.flatnonzero(places < 0)).to_pylist()):
-            search = self._chunks.search().where(f"chunk_id IN ({part})").select(LIGHT_CHUNK)
-            for batch in search.to_batches():
-                rows += chunk_rows(batch, catalog.vocabulary)
-        return rows, Kept(known.segment, known.runs, by_place)
+    def stamp(self) -> str:
+        """What the files of notes and chunks are now."""
+        return keeping.stamp([self.folder.place("chunks"), self.folder.place("notes")])
 
-    def forget_words(self) -> None:
-        """Notes are about to be read anew: what was kept of their words counts no more.
+    def keep(self, catalog: Catalog, *, whole: bool = True) -> None:
+        """Sees to it that the next start need not work out what this catalog holds.
+
+        Args:
+            catalog: the same as the tables.
+            whole: whether all of it may be written, which takes seconds where there is much.
+        """
+        if not self.made_with or catalog.searchable < _WORTH_KEEPING:
+            return
+        changed = self._not_as_kept
+        if changed is not None and loading.few(len(changed), len(catalog.notes)):
+            keeping.renew(self.folder.path, self.stamp(), sorted(changed))
+        elif whole and keeping.write(self.folder.path, catalog, self.made_with, self.stamp()):
+            self._not_as_kept = set()
+
+    def forget_kept(self) -> None:
+        """Notes are about to be read anew: what was kept of them counts no more.
 
         Raises:
             IndexUnavailableError: the folder cannot be written.
         """
+        self.made_with, self._not_as_kept = "", None
         with writing(self.folder.path):
-            words.forget(self.folder.path)
+            keeping.forget(self.folder.path)
+
+    def _change(self, paths: Iterable[str]) -> None:
+        """Before rows of these notes are written: a crash may leave some of them."""
+        if self._not_as_kept is not None:
+            self._not_as_kept.update(paths)
 
     def texts(self, chunk_ids: Sequence[str]) -> dict[str, tuple[str, str]]:
         """`text` and `context` of chunks by id; unknown ids are left out."""
@@ -304,6 +269,7 @@ class Tables:
         known = [p for p in paths if p in catalog.notes]
         chunks = chunk_table(drafts)
         log.debug("merging %d notes", len(drafts))
+        self._change(paths)
         with writing(self.folder.path):
             new = {d.row.path: d.row.content_hash for d in drafts}
             self._keep_history(known, catalog, new, at)
@@ -338,6 +304,7 @@ class Tables:
             return
         snapshots = self.snapshots([r.path for r in rows])
         drafts = [NoteDraft(r, snapshots.get(r.path, b""), ()) for r in rows]
+        self._change(row.path for row in rows)
         with writing(self.folder.path):
             self._merge(self._notes, "path", note_table(drafts))
         with catalog.lock:
@@ -356,6 +323,7 @@ class Tables:
             catalog.remove(path)
 
     def _delete(self, paths: Sequence[str]) -> None:
+        self._change(paths)
         for part in parts(paths):
             where = f"path IN ({part})"
             retry(lambda where=where: self._notes.delete(where))  # type: ignore[misc]
@@ -398,20 +366,21 @@ class Tables:
             self._step(lambda: self.vectors.drop_unused(catalog)),
             self._step(lambda: self._keep_word_index(catalog)),
             *self._each_table(upkeep.compact),
+            lambda: self.keep(catalog),
         ]
 
-    def cleaning(self) -> list[Step]:
+    def cleaning(self, catalog: Catalog) -> list[Step]:
         """What deleting versions that nobody reads any more takes, in such steps."""
-        return self._each_table(upkeep.clean_up)
+        return [*self._each_table(upkeep.clean_up), lambda: self.keep(catalog)]
 
     def compact(self, catalog: Catalog) -> None:
         """All of `compaction`, at once."""
         for step in self.compaction(catalog):
             step()
 
-    def clean_up(self) -> None:
+    def clean_up(self, catalog: Catalog) -> None:
         """All of `cleaning`, at once."""
-        for step in self.cleaning():
+        for step in self.cleaning(catalog):
             step()
 
     def _keep_word_index(self, catalog: Catalog) -> None:
@@ -453,7 +422,7 @@ class Tables:
         Args:
             vectors: those too; else they stay, as they are kept by what was embedded.
         """
-        self.forget_words()
+        self.forget_kept()
         for name in self.folder.names():
             if vectors or not is_vectors(name):
                 self.folder.drop(name)

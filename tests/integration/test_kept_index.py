@@ -1,7 +1,8 @@
-"""What an earlier start kept of words gives the same index as cutting them again, or does not count."""
+"""What was kept of an index gives the same one as reading its tables again, or does not count."""
 
 from __future__ import annotations
 
+import os
 import random
 from pathlib import Path
 from typing import Any
@@ -10,9 +11,12 @@ import pytest
 
 from sidelight.config import Settings
 from sidelight.engine import Engine
+from sidelight.query import lookup
 from sidelight.query.lexical import LexicalQuery
 from sidelight.query.recall import recall_bm25
-from sidelight.store import words
+from sidelight.store import keeping
+from sidelight.store.rows import ChunkRow, NoteHead
+from sidelight.store.tables import Tables
 
 TEXTS = (
     "拿铁 和 咖啡",
@@ -22,6 +26,13 @@ TEXTS = (
     "walked walks",
     "花园",
 )
+HEAD = (
+    "path", "title", "content_hash", "size", "mtime_ns", "chunks", "indexed_at", "tags",
+    "properties", "date", "lead", "error", "has_entities",
+)  # fmt: skip
+SAME = [
+    name for name in ChunkRow.__slots__ if name not in ("codes", "counts", "number", "__weakref__")
+]
 QUERIES = ("拿铁", "soil compost", "温度", "user name", "walk 花园")
 
 
@@ -38,7 +49,9 @@ def open_engine(folder: Path, **settings: Any) -> Engine:
 
 def save(folder: Path, dice: random.Random, path: str) -> None:
     parts = [f"# {dice.choice(TEXTS)}\n\n{dice.choice(TEXTS)}\n" for _ in range(dice.randint(0, 4))]
-    (folder / "vault" / path).write_text("\n".join(parts), "utf-8")
+    parts += [f"[[笔记 {dice.randrange(16)}#花园|there]]" for _ in range(dice.randint(0, 2))]
+    head = f"---\naliases: [{dice.choice(TEXTS)}]\ntags: [花园/树]\ndate: 2026-01-02\n---\n"
+    (folder / "vault" / path).write_text(dice.choice(("", head)) + "\n".join(parts), "utf-8")
 
 
 def make(folder: Path, notes: int = 12) -> random.Random:
@@ -61,10 +74,21 @@ def content(folder: Path, **settings: Any) -> dict[str, Any]:
     engine = open_engine(folder, **settings)
     catalog = engine._catalog
     term = catalog.vocabulary.term
+    metadata = engine._index().metadata
+    metadata.refresh(catalog)
     found = {
+        "notes": dict(catalog.notes),
+        "by note": {p: [c.chunk_id for c in chunks] for p, chunks in catalog.by_note.items()},
+        "heads": {head.path: told(head) for head in catalog.notes.heads()},
+        "texts": {h: {c.chunk_id for c in found} for h, found in catalog.by_embedding.items()},
+        "names": dict(catalog.names),
+        "snapshot": catalog.snapshot(""),
+        "called": sorted(metadata.names()),
+        "named": [named(engine, text) for text in QUERIES],
+        "linking": [lookup.links(engine._index(), path, "in") for path in sorted(catalog.notes)],
         "chunks": {
             chunk.chunk_id: (
-                chunk.order, chunk.length, chunk.searchable, chunk.heading_path, chunk.columns,
+                [getattr(chunk, name) for name in SAME],
                 list(zip(map(term, chunk.codes), chunk.counts.tolist(), strict=True)),
             )
             for chunk in catalog.chunks.values()
@@ -79,6 +103,17 @@ def content(folder: Path, **settings: Any) -> dict[str, Any]:
     return found
 
 
+def told(head: NoteHead) -> list[Any]:
+    return [getattr(head, name) for name in HEAD]
+
+
+def named(engine: Engine, text: str) -> list[Any]:
+    catalog, index = engine._catalog, engine._index()
+    query = LexicalQuery(engine.terms.query_terms(text, typing=True), catalog, 1.2, 0.75)
+    hits = index.metadata.search(text, query, catalog, None, 5)
+    return [(hit.chunk.chunk_id, hit.score, hit.matched) for hit in hits]
+
+
 def recalled(engine: Engine, text: str) -> list[tuple[str, float]]:
     query = LexicalQuery(engine.terms.query_terms(text), engine._catalog, 1.2, 0.75)
     hits = recall_bm25(query, engine._catalog, engine._tables, None, 5)
@@ -87,28 +122,74 @@ def recalled(engine: Engine, text: str) -> list[tuple[str, float]]:
 
 def check_as_without(folder: Path, **settings: Any) -> None:
     kept = content(folder, **settings)
-    words.forget(folder / "data")
+    keeping.forget(folder / "data")
     assert kept == content(folder, **settings)
 
 
 def is_used(folder: Path) -> bool:
     engine = open_engine(folder)
-    mapped = [not chunk.codes.flags.writeable for chunk in engine._catalog.chunks.values()]
+    kept = engine._catalog.notes.kept
     engine.close()
-    return any(mapped)  # new passages have arrays of their own
+    return kept is not None
 
 
-def test_the_second_start_reads_what_the_first_one_kept(tmp_path: Path) -> None:
+def test_a_start_takes_what_the_index_kept_and_looks_into_no_table(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     make(tmp_path)
-    assert not is_used(tmp_path)
     assert is_used(tmp_path)
+    with monkeypatch.context() as closed:
+        closed.setattr(Tables, "chunks", None)
+        closed.setattr(Tables, "notes", None)
+        kept = content(tmp_path)
+    keeping.forget(tmp_path / "data")
+    assert kept == content(tmp_path)
+
+
+@pytest.mark.parametrize("change", ["saved", "deleted", "touched", "renamed", "new"])
+def test_after_a_crash_only_what_changed_is_read_from_the_tables(
+    tmp_path: Path, change: str
+) -> None:
+    dice = make(tmp_path)
+    note, named = tmp_path / "vault" / "笔记 3.md", tmp_path / "data" / "kept.json"
+    before = named.read_bytes()
+    if change in ("saved", "new"):
+        save(tmp_path, dice, note.name if change == "saved" else "新 new.md")
+    elif change == "deleted":
+        note.unlink()
+    elif change == "touched":
+        os.utime(note, (1, 1))
+    else:
+        note.rename(note.with_name("改名.md"))
+    update(tmp_path)
+    named.write_bytes(before)  # as if it had been killed before it could say so
+    engine = open_engine(tmp_path)
+    assert engine._catalog.notes.as_kept.sum() >= 11
+    assert len(engine._catalog.notes.changed) <= 1
+    engine.close()
     check_as_without(tmp_path)
+
+
+def test_a_half_written_note_is_torn_beside_what_is_kept(tmp_path: Path) -> None:
+    make(tmp_path)
+    whole = content(tmp_path)
+    engine = open_engine(tmp_path)
+    engine._tables._chunks.delete("path = '笔记 5.md'")
+    engine._tables._notes.update(where="path = '笔记 6.md'", values={"content_hash": "ab"})
+    engine.close()
+    engine = open_engine(tmp_path)
+    torn = {path for path in ("笔记 5.md", "笔记 6.md") if engine._catalog.named(path) is None}
+    has_passages = [p for p in ("笔记 5.md", "笔记 6.md") if whole["by note"][p]]
+    assert torn == {*has_passages}
+    engine.close()
+    update(tmp_path)
+    check_as_without(tmp_path)
+    assert content(tmp_path)["chunks"] == whole["chunks"]
 
 
 @pytest.mark.parametrize("seed", range(6))
 def test_any_history_of_saves_gives_what_cutting_again_gives(tmp_path: Path, seed: int) -> None:
     make(tmp_path)
-    content(tmp_path)  # keeps words
     dice = random.Random(seed)
     for _ in range(4):
         for _ in range(dice.randint(1, 4)):
@@ -156,7 +237,6 @@ def test_a_rebuild_forgets_what_was_kept(tmp_path: Path) -> None:
     content(tmp_path)
     engine = open_engine(tmp_path)
     engine.sync(lexical_only=True, rebuild=True)
-    assert not list((tmp_path / "data").glob("words*"))
     engine.close()
     check_as_without(tmp_path)
 
@@ -165,8 +245,8 @@ def test_a_rebuild_forgets_what_was_kept(tmp_path: Path) -> None:
 def test_a_damaged_file_of_words_is_made_anew(tmp_path: Path, harm: str) -> None:
     make(tmp_path)
     whole = content(tmp_path)
-    (file,) = (tmp_path / "data").glob("words-*.arrow")
-    named = tmp_path / "data" / "words.json"
+    (file,) = (tmp_path / "data").glob("kept-*.bin")
+    named = tmp_path / "data" / "kept.json"
     data = file.read_bytes()
     if harm == "cut":
         file.write_bytes(data[: len(data) // 2])
@@ -176,33 +256,36 @@ def test_a_damaged_file_of_words_is_made_anew(tmp_path: Path, harm: str) -> None
     elif harm == "gone":
         file.unlink()
     elif harm == "other form":
-        named.write_text(named.read_text("utf-8").replace('"form": 1', '"form": 0'), "utf-8")
+        named.write_text(named.read_text("utf-8").replace('"form": 2', '"form": 1'), "utf-8")
     else:
         named.write_text("[]", "utf-8")
     assert not is_used(tmp_path)
+    assert content(tmp_path) == whole
+    update(tmp_path)
     assert is_used(tmp_path)
     assert content(tmp_path) == whole
 
 
-@pytest.mark.parametrize("step", ["pa.ipc.new_file", "write_private"])
+@pytest.mark.parametrize("step", ["write_arrays", "write_private"])
 def test_a_full_disk_costs_only_the_next_start(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str
 ) -> None:
-    make(tmp_path)
-
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
     with monkeypatch.context() as broken:
-        broken.setattr(f"sidelight.store.words.{step}", full)
+        broken.setattr(f"sidelight.store.keeping.{step}", full)
+        make(tmp_path)
         without = content(tmp_path)
-    assert not list((tmp_path / "data").glob("*words*"))
+    assert not list((tmp_path / "data").glob("*kept*"))
     assert content(tmp_path) == without
+    update(tmp_path)
     assert is_used(tmp_path)
 
 
 def test_a_reader_uses_what_is_kept_and_keeps_nothing(tmp_path: Path) -> None:
     make(tmp_path)
     data = tmp_path / "data"
+    keeping.forget(data)
     Engine.open(tmp_path / "vault", data_dir=data, lexical_only=True, read_only=True).close()
-    assert not list(data.glob("words*"))
+    assert not list(data.glob("kept*"))

@@ -1,0 +1,185 @@
+"""Where does the kept index lie (`store/kept.py`), and does it still count?
+
+A file of arrays beside the tables, and one that names it and says of which notes it no longer
+tells. It counts as a whole only while notes are read the same way (`made_with`); without looking
+into the tables it counts while their files are those that it was last compared with (`stamp`).
+Losing it costs one slow start.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+import os
+import zlib
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+
+from sidelight.config import write_private
+from sidelight.store.catalog import Catalog
+from sidelight.store.columns import columns_of
+from sidelight.store.kept import KeptIndex
+from sidelight.store.mapped import map_arrays, write_arrays
+
+log = logging.getLogger(__name__)
+
+_FORM = 2  # of the file
+_NAMED = "kept.json"  # names the file in use; removing it is what makes the file count no more
+_FILES = "kept-*.bin"
+_EARLIER = ("words.json", "words-*.arrow")  # of form 1
+_BINARY = getattr(os, "O_BINARY", 0)  # Windows asks for it
+_READ_AT_ONCE = 1 << 20  # bytes
+_OF_A_TABLE = ("data", "_deletions")  # folders of its rows
+
+
+@dataclass(frozen=True, slots=True)
+class Label:
+    """What stands in the naming file.
+
+    Attributes:
+        form, made_with: how the file is to be read, and how notes were.
+        file, checksum: its name and CRC-32.
+        stamp: of the tables when the file was last true but for `changed`.
+        changed: paths of notes whose rows count instead.
+    """
+
+    form: int
+    made_with: str
+    file: str
+    checksum: int
+    stamp: str
+    changed: Sequence[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A kept index that may be used, and what is said of it."""
+
+    index: KeptIndex
+    label: Label
+
+
+def read(folder: Path, made_with: str) -> Found | None:
+    """The kept index, mapped; None if there is none that counts."""
+    try:
+        label = _label(folder)
+        if (label.form, label.made_with) != (_FORM, made_with):
+            return None
+        file = folder / label.file
+        if _checksum(file) != label.checksum:
+            log.warning("the kept index is damaged; it is made anew")
+            return None
+        return Found(KeptIndex(map_arrays(file)), label)
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        log.warning("the kept index cannot be read (%s); it is made anew", type(error).__name__)
+        return None
+
+
+def write(folder: Path, catalog: Catalog, made_with: str, stamp: str) -> bool:
+    """Keeps all of a catalog; a full disk only costs the next start. Whether it is kept."""
+    columns = columns_of(catalog)
+    temporary = folder / f".kept-{os.getpid()}.tmp"  # `sweep` knows the ending
+    try:
+        private = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | _BINARY, 0o600)
+        with os.fdopen(private, "wb") as handle:
+            write_arrays(handle, columns)
+            handle.flush()
+            os.fsync(handle.fileno())
+        checksum = _checksum(temporary)
+        file = folder / f"kept-{checksum:08x}.bin"
+        _replace(temporary, file)
+        _name(folder, Label(_FORM, made_with, file.name, checksum, stamp, ()))
+    except OSError as error:
+        log.warning("the kept index cannot be written (%s)", error.strerror)
+        temporary.unlink(missing_ok=True)
+        _delete_but(folder, "")
+        return False
+    _delete_but(folder, file.name)
+    return True
+
+
+def renew(folder: Path, stamp: str, changed: Sequence[str]) -> None:
+    """Says that the file is true of the tables as they are now, but for these notes.
+
+    A full disk only costs the next start.
+    """
+    try:
+        label = _label(folder)
+        now = replace(label, stamp=stamp, changed=list(changed))
+        if now != label:
+            _name(folder, now)
+    except (OSError, ValueError, TypeError) as error:
+        log.warning("the kept index cannot be renewed (%s)", type(error).__name__)
+
+
+def forget(folder: Path) -> None:
+    """What is kept counts no more: notes are read anew.
+
+    Raises:
+        OSError: the folder cannot be written.
+    """
+    (folder / _NAMED).unlink(missing_ok=True)
+    _delete_but(folder, "")
+
+
+def stamp(tables: Sequence[Path]) -> str:
+    """What the files of these tables are, without opening them; "" where one has no version.
+
+    The newest version names its files and has bytes of its own; the sizes of the files tell what
+    was cut off or taken away. Lance names versions so that the newest comes first.
+    """
+    seen = hashlib.sha256()
+    for table in tables:
+        try:
+            newest = min((table / "_versions").glob("*.manifest"))
+            seen.update(newest.name.encode() + newest.read_bytes())
+            for rows in _OF_A_TABLE:
+                if (table / rows).is_dir():
+                    sizes = sorted((e.name, e.stat().st_size) for e in os.scandir(table / rows))
+                    seen.update(repr(sizes).encode())
+        except (OSError, ValueError):
+            return ""
+    return seen.hexdigest()
+
+
+def _label(folder: Path) -> Label:
+    label = Label(**json.loads((folder / _NAMED).read_text("utf-8")))
+    if label.form == _FORM and Path(label.file).name != label.file:
+        raise ValueError("the file lies elsewhere")
+    return label
+
+
+def _name(folder: Path, label: Label) -> None:
+    write_private(folder / _NAMED, json.dumps(asdict(label), ensure_ascii=False) + "\n")
+
+
+def _replace(temporary: Path, file: Path) -> None:
+    """Puts the file in its place; the same content may be mapped there already (Windows)."""
+    try:
+        os.replace(temporary, file)
+    except PermissionError:
+        if not file.exists():
+            raise
+        temporary.unlink()
+
+
+def _checksum(file: Path) -> int:
+    found = 0
+    with file.open("rb") as handle:
+        while part := handle.read(_READ_AT_ONCE):
+            found = zlib.crc32(part, found)
+    return found
+
+
+def _delete_but(folder: Path, name: str) -> None:
+    for pattern in (_FILES, *_EARLIER):
+        for file in folder.glob(pattern):
+            if file.name != name:
+                try:
+                    file.unlink(missing_ok=True)
+                except OSError:  # Windows, while it is mapped: the next one that writes deletes it
+                    log.debug("a kept index stays for now")
