@@ -150,7 +150,7 @@ def _cite(
             cited.lost.append(candidate)
             return None
         return CitedPassage(candidate, chunk.path, citation, linked)
-    note = index.catalog.notes.get(chunk.path)
+    note = index.catalog.notes.head(chunk.path)
     if note is None:  # deleted since it was recalled
         cited.lost.append(candidate)
         return None
@@ -242,15 +242,15 @@ def _result(
     index: Index, snippets: Snippets, rank: int, passage: CitedPassage, cited: Cited
 ) -> Result:
     candidate, chunk = passage.candidate, passage.candidate.chunk
-    found = index.catalog.named(chunk.path)
+    note = index.catalog.head(chunk.path)
     text = passage.citation.text
     return Result(
         rank=rank,
-        ref=ref_of(chunk, found[0].content_hash if found else ""),
+        ref=ref_of(chunk, note.content_hash if note else ""),
         source=_SOURCE,
         also_in=(),
         path=passage.path,
-        title=found[0].title if found else chunk.path,
+        title=note.title if note else chunk.path,
         heading_path=chunk.heading_path,
         text=text,
         snippet=snippets.of(without_marks(_below_heading(text, chunk))),
@@ -282,7 +282,7 @@ def _provenance(index: Index, linked: Linked, cited: Cited) -> GraphProvenance:
     seed = next(
         (p for p in cited.shown if p.candidate.chunk.chunk_id == linked.seed.chunk.chunk_id), None
     )
-    note = index.catalog.notes.get(linked.seed.chunk.path)
+    note = index.catalog.notes.head(linked.seed.chunk.path)
     lines = None
     link_line = linked.link.line
     if seed is not None and seed.citation.start_line is not None:

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_left
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from heapq import merge, nsmallest
 from itertools import groupby, islice, takewhile
 
@@ -20,7 +21,8 @@ from sidelight.language.folding import fold, fold_case
 from sidelight.query.candidates import Hit
 from sidelight.query.lexical import LexicalQuery
 from sidelight.store.catalog import Catalog
-from sidelight.store.kept import KeptIndex
+from sidelight.store.kept import KeptIndex, KeptNames
+from sidelight.store.mapped import Strings
 from sidelight.store.prefixes import PrefixIndex
 from sidelight.store.rows import Field, NoteRow
 
@@ -38,6 +40,7 @@ FIELD_WORTH = {
 EQUAL = 0.9  # at least, where a name is the query to the letter
 _WHOLE_NAME = 0.3  # a short name wholly contained in a long question still counts this much
 _PREFIX_TERMS = 50  # names an unfinished word may stand for
+_REMEMBERED = 4_096  # terms whose place was looked up
 _SPARE = 1_000  # notes that may have changed before their numbers are given anew
 
 Counts = NDArray[np.int32] | NDArray[np.intp]
@@ -88,6 +91,7 @@ class MetadataIndex:
             self._size.frombytes(names.size.tobytes())
             self._worth.frombytes(worth[names.kind].tobytes())
             self._whole.frombytes(whole[names.kind].tobytes())
+        self._place = lru_cache(_REMEMBERED)(_terms_of(names).find)  # of a kept term
         self._holding: dict[str, array[int]] = {}  # names that are not kept
         self._prefixes = PrefixIndex()
         self._columns: _Columns | None = None
@@ -230,7 +234,7 @@ class MetadataIndex:
     def _holders(self, term: str) -> NDArray[np.int32]:
         """The names that hold a term, each once."""
         new = np.array(self._holding.get(term, ()), np.int32)
-        place = None if self._names is None else self._names.terms.find(term)
+        place = self._place(term)
         if self._names is None or place is None:
             return new
         kept = self._names.holding[place]
@@ -242,7 +246,7 @@ class MetadataIndex:
         return list(islice(names, _PREFIX_TERMS))
 
     def _kept_starting_with(self, prefix: str) -> Iterator[str]:
-        terms: Sequence[str] = () if self._names is None else self._names.terms
+        terms = _terms_of(self._names)
         places = range(bisect_left(terms, prefix), len(terms))
         return takewhile(lambda term: term.startswith(prefix), map(terms.__getitem__, places))
 
@@ -296,6 +300,10 @@ class MetadataIndex:
                 self._holding[term].remove(name)
 
 
+def _terms_of(names: KeptNames | None) -> Strings:
+    return Strings.of(()) if names is None else names.terms
+
+
 def _scores(
     columns: _Columns, names: Counts, held: Counts, mass: Masses, total_mass: float
 ) -> Masses:
@@ -318,12 +326,11 @@ def _hit(path: str, fields: list[tuple[float, Field]], catalog: Catalog) -> Hit 
     """A note by the passage that its best name leads to."""
     fields.sort(key=lambda pair: (-pair[0], pair[1].target, pair[1].label))
     top, best = fields[0]
-    found = catalog.named(path)
-    chunks = found[1] if found else ()
-    if best.target >= len(chunks):
+    chunk = catalog.passage(path, best.target)
+    if chunk is None:
         return None
     labels = (_label(field) for score, field in fields if score >= top / 2)
-    return Hit(chunks[best.target], top, tuple(dict.fromkeys(labels)))
+    return Hit(chunk, top, tuple(dict.fromkeys(labels)))
 
 
 def _name(field: Field) -> str:

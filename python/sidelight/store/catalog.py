@@ -239,6 +239,17 @@ class Catalog:
             return row, (chunk,)
         return None
 
+    def head(self, path: str) -> NoteHead | None:
+        """A note or attachment, without what takes taking apart."""
+        found = self.notes.head(path)
+        return found if found or path not in self.attachments else self.attachments[path][0]
+
+    def passage(self, path: str, chunk_index: int) -> ChunkRow | None:
+        """A passage of a note or attachment by its place there; None if there is none."""
+        if path in self.attachments and path not in self.notes:
+            return self.attachments[path][1] if chunk_index == 0 else None
+        return self.by_note.nth(path, chunk_index)
+
     def snapshot(self, constants: str) -> str:
         """A name of the committed content: notes, their hashes and `constants`."""
         content = f"{self._content:064x}:{constants}"

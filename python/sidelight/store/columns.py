@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sidelight.store.catalog import Catalog
-from sidelight.store.kept import NONE, Groups
+from sidelight.store.kept import NONE, OF_PASSAGES, Groups
 from sidelight.store.mapped import Strings
 from sidelight.store.postings import segment_of
 from sidelight.store.rows import ChunkRow, NoteRow, name_hash
@@ -125,11 +125,13 @@ class _Passages:
         )  # fmt: skip
         numbers = np.flatnonzero(searchable)
         texts, text = np.unique(hashes["passage_embed_hash"][searchable], return_inverse=True)
+        columns = {**rows, **hashes, "searchable": searchable}
+        table = np.zeros(len(held), [(name, columns[name].dtype) for name in OF_PASSAGES])
+        for name in OF_PASSAGES:
+            table[name] = columns[name]
         return {
-            **rows,
-            **hashes,
+            "passages": table,
             **{k: v for name, one in self._codes.items() for k, v in one.named(name).items()},
-            "searchable": searchable,
             "passages_from": np.searchsorted(rows["passage_note"], np.arange(notes + 1)),
             "bounds": np.concatenate([[0], np.cumsum(held, dtype=np.int64)]),
             "codes": codes,

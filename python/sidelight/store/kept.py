@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any, TypeVar
 
 import numpy as np
@@ -25,9 +25,10 @@ from sidelight.types import PassageKind
 Numbers = NDArray[np.int32]
 T = TypeVar("T")
 NONE = -1  # in a column of numbers
-_OF_PASSAGES = (
-    "bounds", "start_column", "end_column", "node_code", "chunk_id", "passage_note",
-    "passage_kind_code", "heading_code", "section_index", "chunk_index", "start_line", "end_line",
+_REMEMBERED = 4_096  # paths of headings
+OF_PASSAGES = (  # columns that lie side by side, as a passage is made of one row
+    "chunk_id", "passage_note", "passage_kind_code", "heading_code", "section_index",
+    "chunk_index", "start_line", "end_line", "start_column", "end_column", "node_code",
     "searchable", "language_code", "passage_embed_hash", "text_hash", "lengths",
 )  # fmt: skip
 
@@ -112,10 +113,13 @@ class KeptIndex:
         self.name_hashes = Strings.within(arrays, "name_hash")
         self.failed = frozenset(arrays["failed"].tolist())
         self.passages_from = arrays["passages_from"]
-        self.passage_notes = arrays["passage_note"]
-        self.searchable = np.flatnonzero(arrays["searchable"])
+        self._passages = arrays["passages"]
+        self.passage_notes = np.ascontiguousarray(self._passages["passage_note"])
+        self.searchable = np.flatnonzero(self._passages["searchable"])
         self.terms = Strings.within(arrays, "term")
-        self.runs = TermRuns(arrays["bounds"], arrays["lengths"], arrays["codes"], arrays["counts"])
+        self.runs = TermRuns(
+            arrays["bounds"], self._passages["lengths"], arrays["codes"], arrays["counts"]
+        )
         self.segment = Segment(arrays["starts"], arrays["rows"], arrays["row_counts"])
         self.embed_hashes = arrays["embed_hash"]
         self.embedded = Groups.within(arrays, "embedded")
@@ -131,7 +135,7 @@ class KeptIndex:
         self._languages = list(Strings.within(arrays, "language"))
         self._headings = Strings.within(arrays, "heading_path")
         self._nodes = Strings.within(arrays, "node")
-        self._item = {name: arrays[name].item for name in _OF_PASSAGES}
+        self._heading_path = lru_cache(_REMEMBERED)(self._split)
         self._text = {
             name: Strings.within(arrays, name)
             for name in ("kind", "title", "error", "date", "tags", "properties", "record")
@@ -173,7 +177,7 @@ class KeptIndex:
 
     def ids(self) -> list[str]:
         """Of all passages."""
-        return strings_of(self.arrays["chunk_id"])
+        return strings_of(self._passages["chunk_id"])
 
     def sorted_passages(self, passage: Callable[[int], ChunkRow]) -> Kept:
         """The searchable passages for postings; `passage` makes one."""
@@ -199,31 +203,25 @@ class KeptIndex:
         }  # fmt: skip
         return NoteRow.from_table(row)
 
+    def _split(self, heading_path: int) -> tuple[str, ...]:
+        return tuple(json.loads(self._headings[heading_path]))
+
     def chunk(self, number: int) -> ChunkRow:
         """A passage, as an object of its own."""
-        item = self._item
-        terms = slice(item["bounds"](number), item["bounds"](number + 1))
-        column, node = item["start_column"](number), item["node_code"](number)
+        (
+            chunk_id, note, kind, heading_path, section_index, chunk_index, start_line, end_line,
+            start_column, end_column, node, searchable, language, embed_hash, text_hash, length,
+        ) = self._passages.item(number)  # fmt: skip
+        bounds = self.runs.bounds
+        terms = slice(bounds.item(number), bounds.item(number + 1))
         return ChunkRow(
-            chunk_id=str(item["chunk_id"](number), "ascii"),
-            path=self.paths[item["passage_note"](number)],
-            kind=self._kinds[item["passage_kind_code"](number)],
-            heading_path=tuple(json.loads(self._headings[item["heading_code"](number)])),
-            section_index=item["section_index"](number),
-            chunk_index=item["chunk_index"](number),
-            start_line=_known(item["start_line"](number)),
-            end_line=_known(item["end_line"](number)),
-            columns=None if column == NONE else (column, item["end_column"](number)),
-            node=None if node == NONE else self._nodes[node],
-            searchable=item["searchable"](number),
-            language=self._languages[item["language_code"](number)],
-            embed_hash=str(item["passage_embed_hash"](number), "ascii"),
-            text_hash=str(item["text_hash"](number), "ascii"),
-            length=item["lengths"](number),
-            codes=self.runs.codes[terms],
-            counts=self.runs.counts[terms],
-            number=number,
-        )
+            chunk_id.decode(), self.paths[note], self._kinds[kind],
+            self._heading_path(heading_path), section_index, chunk_index, _known(start_line),
+            _known(end_line), None if start_column == NONE else (start_column, end_column),
+            None if node == NONE else self._nodes[node], searchable, self._languages[language],
+            embed_hash.decode(), text_hash.decode(), length, self.runs.codes[terms],
+            self.runs.counts[terms], number,
+        )  # fmt: skip
 
 
 class KeptHead:

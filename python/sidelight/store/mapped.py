@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, overload
 
 import numpy as np
+from numpy.lib.format import dtype_to_descr
 from numpy.typing import NDArray
 
 Arrays = Mapping[str, NDArray[Any]]
@@ -23,12 +24,12 @@ _UTF8 = ("utf-8", "surrogatepass")  # names on disk may hold halves of a pair
 
 
 def write_arrays(handle: BinaryIO, arrays: Arrays) -> None:
-    """Writes arrays of numbers or fixed bytes.
+    """Writes arrays of numbers, fixed bytes, or rows of them.
 
     Raises:
         OSError: the disk is full.
     """
-    forms = {name: [array.dtype.str, array.shape] for name, array in arrays.items()}
+    forms = {name: [dtype_to_descr(array.dtype), array.shape] for name, array in arrays.items()}
     header = json.dumps(forms).encode()
     header += b" " * (-(_LENGTH + len(header)) % _ALIGNED)
     handle.write(len(header).to_bytes(_LENGTH, "little") + header)
@@ -51,7 +52,7 @@ def map_arrays(file: Path) -> dict[str, NDArray[Any]]:
     at = _LENGTH + length
     arrays: dict[str, NDArray[Any]] = {}
     for name, (form, shape) in forms.items():
-        kind = np.dtype(form)
+        kind = np.dtype(form if isinstance(form, str) else [tuple(column) for column in form])
         count = int(np.prod(shape))
         if count:
             array = np.frombuffer(mapped, kind, count, at).reshape(shape)

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from sidelight.store.kept import KeptIndex, strings_of
 from sidelight.store.rows import ChunkRow
 
-_REMEMBERED = 4_096  # passages made, about 1 kB each
+_REMEMBERED = 16_384  # passages made, about 1 kB each; a query makes some 250
 
 
 class Passages(Mapping[str, ChunkRow]):
@@ -36,7 +36,7 @@ class Passages(Mapping[str, ChunkRow]):
     def begin(self, kept: KeptIndex) -> None:
         """Takes in the passages of a kept index; there are none before."""
         self.kept = kept
-        self._live = np.ones(len(kept.column("chunk_id")), bool)
+        self._live = np.ones(len(kept.passage_notes), bool)
 
     @cached_property
     def _number(self) -> dict[str, int]:
