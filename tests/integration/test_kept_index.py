@@ -256,7 +256,7 @@ def test_a_damaged_file_of_words_is_made_anew(tmp_path: Path, harm: str) -> None
     elif harm == "gone":
         file.unlink()
     elif harm == "other form":
-        named.write_text(named.read_text("utf-8").replace('"form": 3', '"form": 1'), "utf-8")
+        named.write_text(named.read_text("utf-8").replace('"form": 4', '"form": 1'), "utf-8")
     else:
         named.write_text("[]", "utf-8")
     assert not is_used(tmp_path)

@@ -7,12 +7,11 @@ text of notes.
 from __future__ import annotations
 
 from array import array
-from bisect import bisect_left
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from heapq import merge, nsmallest
-from itertools import groupby, islice, takewhile
+from itertools import groupby, islice
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +21,7 @@ from sidelight.query.candidates import Hit
 from sidelight.query.lexical import LexicalQuery
 from sidelight.store.catalog import Catalog
 from sidelight.store.kept import KeptIndex, KeptNames
-from sidelight.store.mapped import Strings
+from sidelight.store.mapped import Dictionary
 from sidelight.store.prefixes import PrefixIndex
 from sidelight.store.rows import Field, NoteRow
 
@@ -235,20 +234,16 @@ class MetadataIndex:
         """The names that hold a term, each once."""
         new = np.array(self._holding.get(term, ()), np.int32)
         place = self._place(term)
-        if self._names is None or place is None:
+        if self._names is None or place < 0:
             return new
         kept = self._names.holding[place]
         return np.concatenate([kept[~self._gone[kept]], new])
 
     def _starting_with(self, prefix: str) -> list[str]:
-        terms = merge(self._prefixes.starting_with(prefix), self._kept_starting_with(prefix))
+        kept = (term for term, _ in _terms_of(self._names).starting_with(prefix))
+        terms = merge(self._prefixes.starting_with(prefix), kept)
         names = (term for term, _ in groupby(terms) if self.knows(term))
         return list(islice(names, _PREFIX_TERMS))
-
-    def _kept_starting_with(self, prefix: str) -> Iterator[str]:
-        terms = _terms_of(self._names)
-        places = range(bisect_left(terms, prefix), len(terms))
-        return takewhile(lambda term: term.startswith(prefix), map(terms.__getitem__, places))
 
     def _row(self, number: int) -> NoteRow | None:
         """A note that is not kept."""
@@ -300,8 +295,8 @@ class MetadataIndex:
                 self._holding[term].remove(name)
 
 
-def _terms_of(names: KeptNames | None) -> Strings:
-    return Strings.of(()) if names is None else names.terms
+def _terms_of(names: KeptNames | None) -> Dictionary:
+    return Dictionary.of(()) if names is None else names.terms
 
 
 def _scores(

@@ -10,6 +10,7 @@ import hashlib
 import re
 import threading
 from collections.abc import Iterable, Sequence
+from heapq import merge
 from itertools import islice
 
 import numpy as np
@@ -17,6 +18,7 @@ from numpy.typing import NDArray
 
 from sidelight.store.graph import EntityGraph, of_passages
 from sidelight.store.kept import KeptIndex
+from sidelight.store.mapped import Dictionary
 from sidelight.store.notes import Notes
 from sidelight.store.passages import ByEmbedding, ByNote, Passages
 from sidelight.store.postings import Postings
@@ -32,54 +34,51 @@ class Vocabulary:
     """Terms by code, with exact document frequencies over searchable chunks."""
 
     def __init__(self) -> None:
-        self._code: dict[str, int] = {}
-        self._terms: list[str] = []
+        self._kept = Dictionary.of(())  # codes from 0 on
+        self._code: dict[str, int] = {}  # of the others
+        self._terms: list[str] = []  # of codes from `len(self._kept)` on
         self._df: NDArray[np.int32] = np.zeros(1024, np.int32)
         self._prefixes = PrefixIndex()
         self._spelled: dict[re.Pattern[str], tuple[list[str], int]] = {}
 
     def __len__(self) -> int:
-        return len(self._terms)
+        return len(self._kept) + len(self._terms)
+
+    def begin(self, kept: Dictionary, df: NDArray[np.integer]) -> None:
+        """Takes kept terms with their document frequencies into an empty vocabulary."""
+        self._kept = kept
+        self._df = np.zeros(len(kept) + 1024, np.int32)
+        self._df[: len(df)] = df
 
     def code(self, term: str) -> int:
         """The term's code, new if it was never seen."""
-        code = self._code.get(term)
-        if code is None:
-            code = len(self._terms)
-            if code >= len(self._df):  # first, as a reader may ask for the term at any moment
-                self._df = np.concatenate([self._df, np.zeros(len(self._df), np.int32)])
-            self._terms.append(term)
-            self._code[term] = code
-            self._prefixes.add(term)
-        return code
+        return int(self.codes([term])[0])
 
     def codes(self, terms: Sequence[str]) -> NDArray[np.int32]:
         """The codes of distinct terms, new for those that were never seen."""
-        first, new = len(self._terms), [term for term in terms if term not in self._code]
+        found = self._kept.find_all(terms) if len(self._kept) else np.full(len(terms), -1, np.int32)
+        others = [terms[place] for place in np.flatnonzero(found < 0).tolist()]
+        first, new = len(self), [term for term in others if term not in self._code]
         short = first + len(new) - len(self._df)
-        if short > 0:  # first, as in `code`
+        if short > 0:  # first, as a reader may ask for the term at any moment
             self._df = np.concatenate([self._df, np.zeros(short + len(self._df), np.int32)])
         self._terms += new
         self._code.update(zip(new, range(first, first + len(new)), strict=True))
         self._prefixes.add(*new)
-        return np.fromiter(map(self._code.__getitem__, terms), np.int32, len(terms))
-
-    def begin(self, terms: list[str], df: NDArray[np.integer]) -> None:
-        """Takes ascending terms with their document frequencies into an empty vocabulary."""
-        self._terms = terms
-        self._code = dict(zip(terms, range(len(terms)), strict=True))
-        self._df = np.zeros(len(terms) + 1024, np.int32)
-        self._df[: len(df)] = df
-        self._prefixes = PrefixIndex(terms)
+        found[found < 0] = [self._code[term] for term in others]
+        return found
 
     def find(self, term: str) -> int | None:
         """The code of a term that some live chunk holds, else None."""
         code = self._code.get(term)
-        return code if code is not None and self._df[code] > 0 else None
+        if code is None:
+            code = self._kept.find(term)
+        return code if code >= 0 and self._df[code] > 0 else None
 
     def term(self, code: int) -> str:
         """The term of a code."""
-        return self._terms[code]
+        kept = len(self._kept)
+        return self._kept.strings[code] if code < kept else self._terms[code - kept]
 
     def df(self, code: int) -> int:
         """How many searchable chunks hold the term."""
@@ -95,23 +94,25 @@ class Vocabulary:
 
     def starting_with(self, prefix: str) -> list[str]:
         """Live terms with this prefix, most frequent first, at most 50."""
-        begun = islice(self._prefixes.starting_with(prefix), _PREFIX_LOOKED_AT)
-        found = [term for term in begun if self.find(term) is not None]
-        found.sort(key=lambda t: (-self.df(self._code[t]), t))
-        return found[:_PREFIX_EXPANSIONS]
+        new = ((term, self._code[term]) for term in self._prefixes.starting_with(prefix))
+        terms = islice(merge(self._kept.starting_with(prefix), new), _PREFIX_LOOKED_AT)
+        found = [(-df, term) for term, code in terms if (df := self.df(code))]
+        return [term for _, term in sorted(found)[:_PREFIX_EXPANSIONS]]
 
     def all_terms(self) -> list[str]:
         """Every term by code, live or not."""
-        return self._terms[:]
+        return [*self._kept.strings, *self._terms]
 
     def live_terms(self) -> Iterable[str]:
         """Every term some live chunk holds."""
-        return (t for code, t in enumerate(self._terms[:]) if self._df[code] > 0)
+        return (t for code, t in enumerate(self.all_terms()) if self._df[code] > 0)
 
     def spelled(self, pattern: re.Pattern[str]) -> list[str]:
         """The terms that match as a whole, live or not. Each is looked at once in its life."""
         known, seen = self._spelled.get(pattern, ([], 0))
-        new = self._terms[seen:]
+        if not seen:
+            known, seen = list(filter(pattern.fullmatch, self._kept.strings)), len(self._kept)
+        new = self._terms[seen - len(self._kept) :]
         known = [*known, *filter(pattern.fullmatch, new)] if new else known
         self._spelled[pattern] = known, seen + len(new)
         return known
@@ -187,7 +188,7 @@ class Catalog:
             named = set(range(len(kept.paths))).difference(kept.failed)
             hashes = list(kept.name_hashes)
             self.names = {kept.paths[number]: hashes[number] for number in sorted(named)}
-            self.vocabulary.begin(list(kept.terms), np.diff(kept.segment.starts))
+            self.vocabulary.begin(kept.terms, np.diff(kept.segment.starts))
             self.postings.begin(kept.sorted_passages(self.chunks.at))
             self.searchable = len(kept.searchable)
             self.total_length = int(kept.runs.lengths[kept.searchable].sum())

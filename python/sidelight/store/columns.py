@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from sidelight.store.catalog import Catalog
 from sidelight.store.kept import NONE, OF_PASSAGES, Groups
-from sidelight.store.mapped import Strings
+from sidelight.store.mapped import Dictionary, Strings
 from sidelight.store.postings import segment_of
 from sidelight.store.rows import ChunkRow, NoteRow, name_hash
 from sidelight.vault.links import target_keys
@@ -139,7 +139,7 @@ class _Passages:
             "starts": segment.starts,
             "rows": segment.rows,
             "row_counts": segment.counts,
-            **Strings.of(held_terms).named("term"),
+            **Dictionary.of(held_terms).named("term"),
             "embed_hash": texts,
             **Groups.of(text, numbers, len(texts)).named("embedded"),
         }
@@ -219,7 +219,7 @@ def _grouped(keys: _Codes, pairs: tuple[array[int], array[int]], key: str, membe
     values, place = keys.ordered()
     code, member = (np.array(one, np.int32) for one in pairs)
     groups = Groups.of(place[code], member, len(values))
-    return {**Strings.of(values).named(key), **groups.named(members)}
+    return {**Dictionary.of(values).named(key), **groups.named(members)}
 
 
 def _put(pairs: tuple[array[int], array[int]], key: int, member: int) -> None:

@@ -25,7 +25,7 @@ from sidelight.store.mapped import map_arrays, write_arrays
 
 log = logging.getLogger(__name__)
 
-_FORM = 3  # of the file
+_FORM = 4  # of the file
 _NAMED = "kept.json"  # names the file in use; removing it is what makes the file count no more
 _FILES = "kept-*.bin"
 _EARLIER = ("words.json", "words-*.arrow")  # of form 1

@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from sidelight.store.mapped import Arrays, Strings
+from sidelight.store.mapped import Arrays, Dictionary, Strings
 from sidelight.store.postings import Kept, Segment
 from sidelight.store.rows import ChunkRow, Field, NoteRow, TermRuns
 from sidelight.types import PassageKind
@@ -79,7 +79,7 @@ class KeptNames:
     size: Numbers
     label: Strings
     first: NDArray[np.int64]
-    terms: Strings
+    terms: Dictionary
     holding: Groups
 
     def field(self, name: int) -> Field:
@@ -116,7 +116,7 @@ class KeptIndex:
         self._passages = arrays["passages"]
         self.passage_notes = np.ascontiguousarray(self._passages["passage_note"])
         self.searchable = np.flatnonzero(self._passages["searchable"])
-        self.terms = Strings.within(arrays, "term")
+        self.terms = Dictionary.within(arrays, "term")
         self.runs = TermRuns(
             arrays["bounds"], self._passages["lengths"], arrays["codes"], arrays["counts"]
         )
@@ -126,10 +126,10 @@ class KeptIndex:
         self.names = KeptNames(
             arrays["name_note"], arrays["name_kind"], list(Strings.within(arrays, "name_kinds")),
             arrays["name_target"], arrays["name_size"], Strings.within(arrays, "label"),
-            arrays["first_name"], Strings.within(arrays, "name_term"),
+            arrays["first_name"], Dictionary.within(arrays, "name_term"),
             Groups.within(arrays, "holding"),
         )  # fmt: skip
-        self.link_keys = Strings.within(arrays, "link_key")
+        self.link_keys = Dictionary.within(arrays, "link_key")
         self.linking = Groups.within(arrays, "linking")
         self._kinds = [PassageKind(kind) for kind in Strings.within(arrays, "passage_kind")]
         self._languages = list(Strings.within(arrays, "language"))

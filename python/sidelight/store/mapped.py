@@ -12,6 +12,7 @@ from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO, overload
+from zlib import crc32
 
 import numpy as np
 from numpy.lib.format import dtype_to_descr
@@ -65,6 +66,79 @@ def map_arrays(file: Path) -> dict[str, NDArray[Any]]:
     return arrays
 
 
+class Dictionary:
+    """Where does each of many ascending, distinct strings stand? By a hash of 32 bits.
+
+    Args:
+        strings: ascending.
+        hashes, places: the hashes, ascending, and where the string of each stands.
+    """
+
+    def __init__(
+        self, strings: Strings, hashes: NDArray[np.uint32], places: NDArray[np.int32]
+    ) -> None:
+        self.strings = strings
+        self._hashes = hashes
+        self._places = places
+
+    @classmethod
+    def of(cls, values: Sequence[str]) -> Dictionary:
+        """Of ascending strings."""
+        hashes = _hashes(values)
+        order = np.argsort(hashes, kind="stable")
+        return cls(Strings.of(values), hashes[order], order.astype(np.int32))
+
+    @classmethod
+    def within(cls, arrays: Arrays, name: str) -> Dictionary:
+        """The one that `named` put among arrays."""
+        strings = Strings.within(arrays, name)
+        return cls(strings, arrays[f"{name}.hashes"], arrays[f"{name}.places"])
+
+    def named(self, name: str) -> dict[str, NDArray[Any]]:
+        """As arrays for a file."""
+        both = {f"{name}.hashes": self._hashes, f"{name}.places": self._places}
+        return {**self.strings.named(name), **both}
+
+    def __len__(self) -> int:
+        return len(self.strings)
+
+    def find(self, value: str) -> int:
+        """The place of a string, -1 if it is not there."""
+        return int(self.find_all([value])[0])
+
+    def find_all(self, values: Sequence[str]) -> NDArray[np.int32]:
+        """The place of each string, -1 for those that are not there."""
+        found = np.full(len(values), -1, np.int32)
+        hashes = _hashes(values)
+        at = np.searchsorted(self._hashes, hashes)
+        there = np.flatnonzero(at < len(self._hashes))
+        there = there[self._hashes[at[there]] == hashes[there]]
+        for one, first in zip(there.tolist(), at[there].tolist(), strict=True):
+            for place in self._sharing(first):
+                if self.strings[place] == values[one]:
+                    found[one] = place
+                    break
+        return found
+
+    def starting_with(self, prefix: str) -> Iterator[tuple[str, int]]:
+        """The strings that begin with `prefix`, in order, and their places."""
+        for place in range(bisect_left(self.strings, prefix), len(self.strings)):
+            if not (one := self.strings[place]).startswith(prefix):
+                return
+            yield one, place
+
+    def _sharing(self, first: int) -> Iterator[int]:
+        """Places of the strings with the hash that stands at `first`."""
+        hash_ = self._hashes.item(first)
+        while first < len(self._hashes) and self._hashes.item(first) == hash_:
+            yield self._places.item(first)
+            first += 1
+
+
+def _hashes(values: Sequence[str]) -> NDArray[np.uint32]:
+    return np.fromiter((crc32(value.encode(*_UTF8)) for value in values), np.uint32, len(values))
+
+
 class Strings(Sequence[str]):
     """Strings end to end as UTF-8, each with a zero behind it, made into `str` when asked for.
 
@@ -96,11 +170,6 @@ class Strings(Sequence[str]):
     def named(self, name: str) -> dict[str, NDArray[Any]]:
         """As arrays for a file."""
         return {f"{name}.ends": self.ends, f"{name}.bytes": self.data}
-
-    def find(self, value: str) -> int | None:
-        """The place of a string where all of them ascend; None if it is not there."""
-        place = bisect_left(self, value)
-        return place if place < len(self) and self[place] == value else None
 
     def __len__(self) -> int:
         return len(self.ends) - 1

@@ -90,7 +90,7 @@ class Notes(MutableMapping[str, NoteRow]):
         """Paths of kept notes that stand as they are there and have a link with this key."""
         if self.kept is not None:
             place = self.kept.link_keys.find(key)
-            numbers = [] if place is None else self.kept.linking[place].tolist()
+            numbers = [] if place < 0 else self.kept.linking[place].tolist()
             yield from (self.kept.paths[number] for number in numbers if self.as_kept[number])
 
     def _leave(self, path: str) -> bool:

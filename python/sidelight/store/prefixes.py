@@ -7,20 +7,16 @@ the next key that a person types by a tenth of a second.
 from __future__ import annotations
 
 from bisect import bisect_left, insort
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 _MOST_INSERTED = 500  # new terms at a time; for more, sorting all at once is quicker
 
 
 class PrefixIndex:
-    """Distinct terms in code-point order. One thread may add while one, under a lock, reads.
+    """Distinct terms in code-point order. One thread may add while one, under a lock, reads."""
 
-    Args:
-        terms: to begin with, ascending.
-    """
-
-    def __init__(self, terms: Iterable[str] = ()) -> None:
-        self._sorted = list(terms)
+    def __init__(self) -> None:
+        self._sorted: list[str] = []
         self._new: list[str] = []
 
     def add(self, *terms: str) -> None:
