@@ -83,21 +83,21 @@ class Engine:
         self._lock = WriterLock(places.data, places.vault) if not read_only else None
         self._terms = Terms(settings.user_words)
         self._catalog = Catalog()
+        self._anew = ""  # why notes are read again, while they are
         try:
             self._tables = Tables(places.data, create=not read_only)
+            self._commit_ns = self._tables.folder.last_commit_ns()
+            self._facts = self._tables.folder.facts()
+            if not read_only and facts.is_other_schema(self._facts, self._current_facts()):
+                log.warning("the form of the index changed: notes are read again, vectors stay")
+                self._tables.clear(vectors=False)
+            torn = self._load_catalog()
+            if torn and not read_only:
+                self._tables.discard(torn)
         except BaseException:
             if self._lock is not None:
                 self._lock.release()
             raise
-        self._commit_ns = self._tables.folder.last_commit_ns()
-        self._facts = self._tables.folder.facts()
-        self._anew = ""  # why notes are read again, while they are
-        if not read_only and facts.is_other_schema(self._facts, self._current_facts()):
-            log.warning("the form of the index changed: notes are read again, vectors stay")
-            self._tables.clear(vectors=False)
-        torn = self._load_catalog()
-        if torn and not read_only:
-            self._tables.discard(torn)
         if settings.graph:
             _ = self._catalog.graph  # counted now: not while the first query waits
         self._resolver = LinkResolver(self._catalog.notes)

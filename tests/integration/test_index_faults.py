@@ -63,7 +63,7 @@ def test_46_47_49_new_rows_are_found_before_and_after_upkeep(kept: Kept) -> None
         assert found(engine, word) == [f"{n}.md"], "before it"
         engine._tables.compact(engine._catalog)
         engine._tables.compact(engine._catalog)
-        engine._tables.clean_up()
+        engine._tables.clean_up(engine._catalog)
         assert found(engine, word) == [f"{n}.md"], "after it"
     assert not engine._tables.indexes_words, "memory recalls words: no index is kept for nothing"
 

@@ -123,21 +123,25 @@ class Catalog:
 
     def __init__(self, dimension: int = 0) -> None:
         self.lock = threading.RLock()
+        self.attachments: dict[str, tuple[NoteRow, ChunkRow]] = {}  # found by name alone
+        self.vectors = VectorMatrix(dimension)  # what answers
+        self.next_vectors: VectorMatrix | None = None  # of another model, until it is complete
+        self.unembeddable: dict[str, str] = {}  # embed hash -> why the model cannot take the text
+        self.revision = 0  # counts changes; caches compare it
+        self.begin_anew()
+
+    def begin_anew(self) -> None:
+        """Forgets all notes, before anyone asked for one."""
         self.notes = Notes()
         self.chunks = Passages()
         self.by_note = ByNote(self.chunks)
         self.by_embedding = ByEmbedding(self.chunks)
-        self.attachments: dict[str, tuple[NoteRow, ChunkRow]] = {}  # found by name alone
         self.names: dict[str, str] = {}  # path -> hash of the note's name
         self.vocabulary = Vocabulary()
         self._graph: EntityGraph | None = None
         self.postings = Postings()
-        self.vectors = VectorMatrix(dimension)  # what answers
-        self.next_vectors: VectorMatrix | None = None  # of another model, until it is complete
-        self.unembeddable: dict[str, str] = {}  # embed hash -> why the model cannot take the text
         self.searchable = 0  # chunks
         self.total_length = 0  # terms of searchable chunks
-        self.revision = 0  # counts changes; caches compare it
         self._content = 0
         self._counted: dict[int, tuple[tuple[int, int], int]] = {}  # matrix -> (when, how many)
         self._unnamed: tuple[tuple[int, int, int], list[NoteHead]] = ((-1, 0, 0), [])  # when, which
@@ -281,6 +285,8 @@ class Catalog:
 
     def covered(self, vectors: VectorMatrix) -> int:
         """Searchable chunks whose vector is in `vectors`; counted once a change."""
+        if not len(vectors):
+            return 0
         with self.lock:
             now = (self.revision, len(vectors))
             at, count = self._counted.get(id(vectors), ((-1, 0), 0))

@@ -12,6 +12,7 @@ import json
 import logging
 import shutil
 import time
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,6 @@ import pyarrow as pa
 
 from sidelight.config import write_private
 from sidelight.errors import IndexUnavailableError
-from sidelight.store.lance import lancedb
 from sidelight.store.statements import ENGINE_ERRORS, is_damage, writing
 
 log = logging.getLogger(__name__)
@@ -57,11 +57,16 @@ class Folder:
         if writes:
             path.mkdir(parents=True, exist_ok=True, mode=0o700)
             sweep(path)
+
+    @cached_property
+    def _db(self) -> Any:
+        from sidelight.store.lance import lancedb  # half a second, and not every start needs it
+
         # Its defaults are 6 GiB and 1 GiB: a daemon that saves all day would grow towards them.
         caches = lancedb.Session(
             index_cache_size_bytes=_INDEX_CACHE, metadata_cache_size_bytes=_METADATA_CACHE
         )
-        self._db = lancedb.connect(str(self._tables), session=caches)
+        return lancedb.connect(str(self._tables), session=caches)
 
     def names(self) -> list[str]:
         """Of the tables there are."""

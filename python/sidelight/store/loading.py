@@ -51,15 +51,27 @@ def load(
         Paths with rows that a crash left half written, which are not in the catalog. Paths of
         which the kept index does not tell what the catalog has; None if it was of no use.
     """
-    if found is not None:
+    if found is not None and _begin(catalog, found):
         differing = differing_notes(source, found)
         if few(len(differing), len(found.index.paths)):
-            catalog.begin(found.index)
             for path in differing:
                 catalog.remove(path)
             torn = _take_in(source, catalog, sorted(differing)) if differing else []
             return torn, differing
+        catalog.begin_anew()
     return _take_in(source, catalog, None), None
+
+
+def _begin(catalog: Catalog, found: Found) -> bool:
+    """Takes a kept index in; False, with an empty catalog, if it is damaged."""
+    try:
+        catalog.begin(found.index)
+    except Exception:
+        if found.is_sound:
+            raise
+    if not found.is_sound:
+        catalog.begin_anew()
+    return found.is_sound
 
 
 def few(changed: int, notes: int) -> bool:

@@ -149,23 +149,26 @@ class ByNote(Mapping[str, tuple[ChunkRow, ...]]):
 
 
 class ByEmbedding(Mapping[str, list[ChunkRow]]):
-    """The searchable passages of each embedded text.
-
-    Attributes:
-        hashes: of all texts; a plain dictionary, as whole matrices are compared with it.
-    """
+    """The searchable passages of each embedded text."""
 
     def __init__(self, passages: Passages) -> None:
         self._passages = passages
-        self.hashes: dict[str, int] = {}  # to the number of a kept text, -1 for none
         self._count: NDArray[np.int64] = np.zeros(0, np.int64)  # live passages of a kept text
         self._changed: dict[str, dict[str, ChunkRow]] = {}  # and those that came since, by id
 
     def begin(self, kept: KeptIndex) -> None:
         """Takes in a kept index."""
-        texts = strings_of(kept.embed_hashes)
-        self.hashes = dict(zip(texts, range(len(texts)), strict=True))
         self._count = np.diff(kept.embedded.starts)
+
+    @cached_property
+    def hashes(self) -> dict[str, int]:
+        """Of all texts, to the number of a kept one, -1 for none.
+
+        A plain dictionary, as whole matrices are compared with it; nobody needs it by words.
+        """
+        kept = self._passages.kept
+        texts = [] if kept is None else strings_of(kept.embed_hashes)
+        return dict(zip(texts, range(len(texts)), strict=True))
 
     def add(self, chunk: ChunkRow) -> None:
         """Takes in a passage."""

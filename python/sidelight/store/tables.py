@@ -11,6 +11,7 @@ import contextlib
 import gc
 import logging
 import re
+import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -22,7 +23,6 @@ from sidelight.errors import IndexUnavailableError
 from sidelight.store import keeping, loading, upkeep
 from sidelight.store.catalog import Catalog
 from sidelight.store.folder import Folder
-from sidelight.store.lance import BooleanQuery, MatchQuery, Occur
 from sidelight.store.rows import ChunkRow, EarlierVersion, NoteDraft, NoteRow, pack, unpack
 from sidelight.store.schema import (
     CHUNKS,
@@ -47,13 +47,9 @@ from sidelight.store.vector_tables import VectorTables, is_vectors
 log = logging.getLogger(__name__)
 
 _WORTH_KEEPING = 2_000  # searchable chunks; fewer are cut in a third of a second
-_WORD_TABLES = ("chunks", "notes", "history")
+_WORD_TABLES = {"chunks": CHUNKS, "notes": NOTES, "history": HISTORY}
 
 Step = Callable[[], None]
-
-# LanceDB's stubs ask for every defaulted argument of its native query classes.
-_match_query: Any = MatchQuery
-_boolean_query: Any = BooleanQuery
 
 
 class Tables:
@@ -71,17 +67,44 @@ class Tables:
         self._writes = create
         self.made_with = ""  # how the notes were read; "" while that changes
         self._not_as_kept: set[str] | None = None  # paths; None where nothing is kept
+        self._opened: dict[str, Any] = {}
+        self._opening = threading.Lock()
+        self._trusted = False  # the catalog was filled without opening them
+        self._begun_anew = False  # and one of them was found damaged later
         try:
             self.folder = Folder(folder, writes=create)
-            self.vectors = VectorTables(self.folder, writes=create)
-            self._open()
-        except ENGINE_ERRORS as error:
+        except OSError as error:
             raise _cannot_open(folder, error) from error
+        self.vectors = VectorTables(self.folder, writes=create)
 
-    def _open(self) -> None:
-        self._chunks = self.folder.table("chunks", CHUNKS)
-        self._notes = self.folder.table("notes", NOTES)
-        self._history = self.folder.table("history", HISTORY)
+    def _table(self, name: str) -> Any:
+        """A table; all are opened when the first is asked for.
+
+        Raises:
+            IndexUnavailableError: they cannot be opened; a writer begins damaged ones anew.
+        """
+        with self._opening:
+            if not self._opened:
+                before = len(self.folder.remade)
+                try:
+                    form = _WORD_TABLES.items()
+                    self._opened = {name: self.folder.table(name, schema) for name, schema in form}
+                except ENGINE_ERRORS as error:
+                    raise _cannot_open(self.folder.path, error) from error
+                self._begun_anew = self._trusted and len(self.folder.remade) > before
+            return self._opened[name]
+
+    @property
+    def _chunks(self) -> Any:
+        return self._table("chunks")
+
+    @property
+    def _notes(self) -> Any:
+        return self._table("notes")
+
+    @property
+    def _history(self) -> Any:
+        return self._table("history")
 
     # ------------------------------------------------------------------ reading
 
@@ -106,6 +129,7 @@ class Tables:
             with _collector_off():
                 found = keeping.read(self.folder.path, made_with) if made_with else None
                 torn, self._not_as_kept = loading.load(self, catalog, found)
+                self._trusted = not self._opened
                 pa.default_memory_pool().release_unused()
                 return torn
         except ENGINE_ERRORS as error:
@@ -233,14 +257,19 @@ class Tables:
             only: notes of these paths; None for all.
             without: not notes of these paths.
         """
+        from sidelight.store.lance import BooleanQuery, MatchQuery, Occur  # see `Folder`
+
+        # LanceDB's stubs ask for every defaulted argument of its native query classes.
+        match_query: Any = MatchQuery
+        boolean_query: Any = BooleanQuery
         queries = [
-            (Occur.SHOULD, _match_query(" ".join(terms), "terms", boost=boost))
+            (Occur.SHOULD, match_query(" ".join(terms), "terms", boost=boost))
             for terms, boost in groups
             if terms
         ]
         if not queries or only == set():
             return []
-        search = self._chunks.search(_boolean_query(queries), query_type="fts")
+        search = self._chunks.search(boolean_query(queries), query_type="fts")
         search = search.select(["chunk_id", "_score"]).limit(limit)
         if only or without:
             quoted = ",".join(quote(p) for p in sorted(only or without or ()))
@@ -402,8 +431,8 @@ class Tables:
 
     @property
     def lost(self) -> bool:
-        """Whether someone deleted a table under us."""
-        return not all(map(self.folder.has, _WORD_TABLES))
+        """Whether a table was deleted under us, or found damaged after the kept index was taken."""
+        return self._begun_anew or not all(map(self.folder.has, _WORD_TABLES))
 
     def damage(self) -> str:
         """What is wrong with the tables' files, "" if all can be read; reads every row."""
@@ -426,9 +455,11 @@ class Tables:
         for name in self.folder.names():
             if vectors or not is_vectors(name):
                 self.folder.drop(name)
-        self._open()
+        with self._opening:
+            self._opened, self._trusted, self._begun_anew = {}, False, False
         if vectors:
             self.vectors.forget()
+        self._table("notes")  # makes them
 
     # ------------------------------------------------------------------ inside
 

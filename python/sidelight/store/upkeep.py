@@ -19,7 +19,6 @@ from typing import Any
 import pyarrow as pa
 
 from sidelight.store.catalog import Catalog
-from sidelight.store.lance import FTS
 from sidelight.store.statements import parts, retry
 
 log = logging.getLogger(__name__)
@@ -45,6 +44,8 @@ def keep_word_index(table: Any, column: str, *, wanted: bool) -> None:
             log.debug("dropping the full-text index of %s", table.name)
             retry(lambda name=name: table.drop_index(name))  # type: ignore[misc]
     elif not names:
+        from sidelight.store.lance import FTS  # see `Folder`
+
         config = FTS(
             base_tokenizer="whitespace",
             stem=False,

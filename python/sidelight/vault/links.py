@@ -49,11 +49,18 @@ class LinkResolver:
         self._paths: dict[str, list[str]] = {}  # key of the whole path: paths, sorted
         self._names: dict[str, list[str]] = {}  # key of the file name: keys of paths, sorted
         for path in paths:
-            self.add(path)
+            if not _is_hidden(path):
+                self._paths.setdefault(name_key(path), []).append(path)
+        for key, same in self._paths.items():
+            if len(same) > 1:
+                same[:] = sorted(set(same))
+            self._names.setdefault(key.rpartition("/")[2], []).append(key)
+        for keys in self._names.values():
+            keys.sort()
 
     def add(self, path: str) -> None:
         """Makes a file a possible target; names that start with a dot never are."""
-        if path.startswith(".") or "/." in path:
+        if _is_hidden(path):
             return
         key = name_key(path)
         same = self._paths.get(key)
@@ -123,6 +130,10 @@ class LinkResolver:
             keys = [key for key in keys if key.endswith(ending)]
         paths = (self._paths[key][0] for key in keys)
         return min(paths, key=lambda path: (len(path), path), default=None)
+
+
+def _is_hidden(path: str) -> bool:
+    return path.startswith(".") or "/." in path
 
 
 def _relative(folder: str, target: str) -> str | None:
