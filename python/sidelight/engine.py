@@ -84,6 +84,7 @@ class Engine:
         self._terms = Terms(settings.user_words)
         self._catalog = Catalog()
         self._anew = ""  # why notes are read again, while they are
+        self._closed = False
         try:
             self._tables = Tables(places.data, create=not read_only)
             self._commit_ns = self._tables.folder.last_commit_ns()
@@ -185,7 +186,10 @@ class Engine:
     def start(self) -> None:
         """Watches the vault and keeps the index up to date in the background."""
         paused = self.places.paused.exists()
-        worker = self._worker = Worker(self._indexer, self._tell, self._watch_again, paused=paused)
+        loading = self._models.no_vectors == LOADING and bool(self._catalog.notes)
+        worker = self._worker = Worker(
+            self._indexer, self._tell, self._watch_again, paused=paused, held=loading
+        )
         self._watcher = Watcher(
             self.vault, self.settings, worker.notice, worker.poll, worker.rescan, worker.watched
         )
@@ -212,9 +216,12 @@ class Engine:
         if self._worker is not None:
             self._worker.stop()
         self._workers.shutdown(wait=False, cancel_futures=True)
+        if self._lock is not None and not self._closed:
+            self._tables.keep(self._catalog, whole=False)
         self._models.release()
         if self._lock is not None:
             self._lock.release()
+        self._closed = True
 
     def sync(
         self,

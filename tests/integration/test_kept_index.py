@@ -173,10 +173,9 @@ def test_after_a_crash_only_what_changed_is_read_from_the_tables(
 def test_a_half_written_note_is_torn_beside_what_is_kept(tmp_path: Path) -> None:
     make(tmp_path)
     whole = content(tmp_path)
-    engine = open_engine(tmp_path)
-    engine._tables._chunks.delete("path = '笔记 5.md'")
-    engine._tables._notes.update(where="path = '笔记 6.md'", values={"content_hash": "ab"})
-    engine.close()
+    tables = Tables(tmp_path / "data")
+    tables._chunks.delete("path = '笔记 5.md'")
+    tables._notes.update(where="path = '笔记 6.md'", values={"content_hash": "ab"})
     engine = open_engine(tmp_path)
     torn = {path for path in ("笔记 5.md", "笔记 6.md") if engine._catalog.named(path) is None}
     has_passages = [p for p in ("笔记 5.md", "笔记 6.md") if whole["by note"][p]]

@@ -112,7 +112,7 @@ class ModelsInUse:
 
     def _open(self, embedder: Embedder) -> VectorMatrix:
         vectors = self._tables.vectors.open(
-            embedder.vectors_id, embedder.dimension, embedder.centre_passages
+            embedder.vectors_id, embedder.dimension, embedder.centre_passages, embedder.id
         )
         vectors.prepare()  # now: not while the first query waits
         return vectors

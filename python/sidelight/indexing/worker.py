@@ -19,6 +19,7 @@ from sidelight.types import Progress
 log = logging.getLogger(__name__)
 
 _RESCAN_ABOVE = 300  # changed paths (a checkout): one scan is cheaper than as many looks
+_HELD_S = 10.0  # the models are there by then, or will not come
 _RETRY_S = 5.0  # until a vanished vault or a full disk is looked at again
 _REPORT_EVERY_S = 0.2
 
@@ -32,6 +33,7 @@ class Worker:
         on_back: called when a vault or a folder that was out of reach is there again; it may be
             another one to the system, which has to be watched anew.
         paused: begins as after `pause`, and only looks how many notes changed.
+        held: waits before its first scan until there is something to do (`wake`, a saved note).
     """
 
     def __init__(
@@ -41,6 +43,7 @@ class Worker:
         on_back: Callable[[], None] = lambda: None,
         *,
         paused: bool = False,
+        held: bool = False,
     ) -> None:
         self._indexer = indexer
         self._on_back = on_back
@@ -53,6 +56,7 @@ class Worker:
         self._rescan = True
         self._forced = False
         self._paused = paused
+        self._held = held
         self._stopping = False
         self._polling = False
         self._problem = ""
@@ -155,6 +159,12 @@ class Worker:
     # ------------------------------------------------------------------ the thread
 
     def _run(self) -> None:
+        if self._held:  # a scan would take the processor from the models, for seconds
+            with self._wake:
+                self._wake.wait_for(
+                    lambda: self._stopping or self._paths or self._tasks or self._forced,
+                    _HELD_S,
+                )
         while not self._stopping:
             try:
                 self._step()

@@ -70,7 +70,7 @@ class Folder:
 
     def names(self) -> list[str]:
         """Of the tables there are."""
-        return [str(n) for n in self._db.list_tables().tables]
+        return sorted(folder.stem for folder in self._tables.glob("*.lance"))
 
     def table(self, name: str, schema: pa.Schema) -> Any:
         """Opens a table; a writer makes it if it is missing, damaged or of another form.

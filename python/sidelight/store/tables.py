@@ -163,6 +163,7 @@ class Tables:
             catalog: the same as the tables.
             whole: whether all of it may be written, which takes seconds where there is much.
         """
+        self.vectors.keep(catalog)
         if not self.made_with or catalog.searchable < _WORTH_KEEPING:
             return
         changed = self._not_as_kept

@@ -17,6 +17,8 @@ import pyarrow as pa
 from sidelight.store import upkeep
 from sidelight.store.catalog import Catalog
 from sidelight.store.folder import Folder
+from sidelight.store.keeping import stamp
+from sidelight.store.kept_vectors import KeptVectors, forget_others
 from sidelight.store.rows import NAME
 from sidelight.store.statements import ENGINE_ERRORS, is_damage, retry, writing
 from sidelight.store.vectors import Centre, Matrix, VectorMatrix
@@ -24,6 +26,7 @@ from sidelight.store.vectors import Centre, Matrix, VectorMatrix
 log = logging.getLogger(__name__)
 
 _PREFIX = "vectors_"
+_WORTH_KEEPING = 2_000  # vectors; fewer are read in a tenth of a second
 
 
 class VectorTables:
@@ -37,18 +40,31 @@ class VectorTables:
     def __init__(self, folder: Folder, *, writes: bool) -> None:
         self._folder = folder
         self._writes = writes
-        self._tables: dict[str, Any] = {}
+        self._tables: dict[str, Any] = {}  # by model; None until one is asked for
+        self._dimensions: dict[str, int] = {}
+        self._kept: dict[str, KeptVectors] = {}
 
-    def open(self, model_id: str, dimension: int, centre: Centre) -> VectorMatrix:
+    def open(
+        self, model_id: str, dimension: int, centre: Centre, centred_by: str = ""
+    ) -> VectorMatrix:
         """A model's vectors, in memory; a writer makes their table if it is missing or damaged.
 
         Args:
             model_id: names the table (`Embedder.vectors_id`).
             dimension: of its vectors.
             centre: see `VectorMatrix`.
+            centred_by: names the model with its constants; "" keeps nothing for the next start.
         """
         matrix = _empty(dimension, centre, model_id)
+        self._dimensions[model_id] = dimension
         name = table_name(model_id)
+        kept = KeptVectors(
+            self._folder.path, name, centred_by, lambda: stamp([self._folder.place(name)])
+        )
+        if centred_by and kept.read(matrix):
+            self._kept[model_id] = kept
+            self._tables[model_id] = None
+            return matrix
         if not self._writes and name not in self._folder.names():
             return matrix
         schema = _schema(dimension)
@@ -64,7 +80,26 @@ class VectorTables:
             table = self._folder.table(name, schema)
             matrix = _empty(dimension, centre, model_id)
         self._tables[model_id] = table
+        if centred_by:
+            self._kept[model_id] = kept
         return matrix
+
+    def keep(self, catalog: Catalog) -> None:
+        """Sees to it that the next start need not read the tables."""
+        for matrix in (catalog.vectors, catalog.next_vectors):
+            if (
+                matrix is not None
+                and matrix.model_id in self._kept
+                and len(matrix) >= _WORTH_KEEPING
+            ):
+                self._kept[matrix.model_id].keep(matrix)
+
+    def _table(self, model_id: str) -> Any:
+        """A model's table, opened when it is first asked for."""
+        if self._tables[model_id] is None:
+            name, dimension = table_name(model_id), self._dimensions[model_id]
+            self._tables[model_id] = self._folder.table(name, _schema(dimension))
+        return self._tables[model_id]
 
     def add(
         self, matrix: VectorMatrix, hashes: Sequence[str], raw: Matrix, languages: Sequence[str]
@@ -82,7 +117,7 @@ class VectorTables:
                 "vector": pa.FixedSizeListArray.from_arrays(flat, raw.shape[1]),
             }
         )
-        table = self._tables[matrix.model_id]
+        table = self._table(matrix.model_id)
         with writing(self._folder.path):
             retry(lambda: table.add(rows))
         _take_in(matrix, hashes, raw, languages)
@@ -93,12 +128,14 @@ class VectorTables:
         for name in self._folder.names():
             if is_vectors(name) and name != table_name(model_id):
                 self._folder.drop(name)
+        forget_others(self._folder.path, table_name(model_id))
+        self._kept = {m: kept for m, kept in self._kept.items() if m == model_id}
 
     def drop_unused(self, catalog: Catalog) -> None:
         """Forgets vectors that no chunk names, once they are many; on disk and in memory."""
         matrices = {m.model_id: m for m in (catalog.vectors, catalog.next_vectors) if m is not None}
-        for model_id, table in self._tables.items():
-            unused = upkeep.drop_unused(table, catalog)
+        for model_id in self._tables:
+            unused = upkeep.drop_unused(self._table(model_id), catalog)
             if unused and model_id in matrices:
                 with catalog.lock:
                     matrices[model_id].forget(unused)
@@ -106,11 +143,13 @@ class VectorTables:
 
     def tables(self) -> list[Any]:
         """Those that are open."""
-        return list(self._tables.values())
+        return [self._table(model_id) for model_id in self._tables]
 
     def forget(self) -> None:
         """The tables were dropped."""
-        self._tables = {}
+        for kept in self._kept.values():
+            kept.forget()
+        self._tables, self._kept = {}, {}
 
 
 def table_name(model_id: str) -> str:

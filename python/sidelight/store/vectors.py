@@ -43,6 +43,7 @@ class VectorMatrix:
 
     Attributes:
         names: the vectors of the notes' names, apart, as names are no passages.
+        forgotten: counts when rows moved.
     """
 
     def __init__(self, dimension: int, centre: Centre = uncentred, model_id: str = "") -> None:
@@ -51,6 +52,7 @@ class VectorMatrix:
         self._centre = centre
         self._rows: Matrix = np.zeros((0, dimension), dtype=np.float32)
         self._slot: dict[str, int] = {}
+        self.forgotten = 0
         self._hashes: list[str] = []
         self.names: VectorMatrix | None = None
         self._rounded = Rounded(dimension)  # those that were searched; nobody searches in names
@@ -86,8 +88,28 @@ class VectorMatrix:
             else:  # twice in one call: keep rows and names aligned
                 self._hashes.append("")
 
+    def begin(self, rows: Matrix, hashes: list[str]) -> None:
+        """Takes centred vectors into an empty matrix as they are, mapped ones too.
+
+        Args:
+            rows: shape (n, d); copied once a vector is added.
+            hashes: of each.
+        """
+        self._rows, self._hashes = rows, hashes
+        self._slot = {h: i for i, h in enumerate(hashes) if h}
+
+    @property
+    def hashes(self) -> Sequence[str]:
+        """Of each row; "" for one that counts no more."""
+        return self._hashes
+
+    def all_rows(self) -> Matrix:
+        """All centred vectors, shape (n, d), in the order of `hashes`."""
+        return self._rows[: len(self._hashes)]
+
     def forget(self, hashes: set[str]) -> None:
         """Drops the vectors of these texts; the others keep their order."""
+        self.forgotten += 1
         kept = [i for i, h in enumerate(self._hashes) if h and h not in hashes]
         self._rows = self._rows[kept]
         self._hashes = [self._hashes[i] for i in kept]

@@ -1,0 +1,162 @@
+"""Vectors that were kept are those of the table, or do not count."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from sidelight.store import vector_tables
+from sidelight.store.catalog import Catalog
+from sidelight.store.folder import Folder
+from sidelight.store.rows import name_hash
+from sidelight.store.vector_tables import VectorTables
+from sidelight.store.vectors import Matrix, VectorMatrix
+
+MODEL, DIMENSION = "a model", 8
+
+
+@pytest.fixture(autouse=True)
+def _few_are_worth_keeping(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(vector_tables, "_WORTH_KEEPING", 1)
+
+
+def centre(matrix: Matrix, languages: object) -> Matrix:
+    del languages
+    return matrix * np.float32(0.5)
+
+
+def opened(folder: Path, by: str = "model 1") -> tuple[VectorTables, VectorMatrix]:
+    tables = VectorTables(Folder(folder, writes=True), writes=True)
+    return tables, tables.open(MODEL, DIMENSION, centre, by)
+
+
+def add(tables: VectorTables, matrix: VectorMatrix, first: int, end: int) -> None:
+    hashes = [f"{n:032x}" for n in range(first, end)] + [name_hash(f"笔记 {first}")]
+    raw = np.random.default_rng(first).normal(size=(len(hashes), DIMENSION)).astype(np.float32)
+    tables.add(matrix, hashes, raw, ["zh"] * len(hashes))
+
+
+def keep(tables: VectorTables, matrix: VectorMatrix) -> None:
+    catalog = Catalog()
+    catalog.vectors = matrix
+    tables.keep(catalog)
+
+
+def content(matrix: VectorMatrix) -> dict[str, list[float]]:
+    assert matrix.names is not None
+    return {
+        h: row.tolist()
+        for part in (matrix, matrix.names)
+        for h, row in zip(part.hashes, part.all_rows(), strict=True)
+    }
+
+
+def check_kept(folder: Path, monkeypatch: pytest.MonkeyPatch, *, used: bool = True) -> None:
+    """What the next start finds is what a start that reads the table finds."""
+    with monkeypatch.context() as unread:
+        if used:
+            unread.setattr(vector_tables, "_fill", None)
+        found = content(opened(folder)[1])
+    assert found == content(opened(folder, by="another")[1])
+
+
+def test_the_next_start_reads_no_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    tables, matrix = opened(tmp_path)
+    add(tables, matrix, 0, 20)
+    keep(tables, matrix)
+    check_kept(tmp_path, monkeypatch)
+
+
+def test_new_vectors_are_appended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    tables, matrix = opened(tmp_path)
+    add(tables, matrix, 0, 20)
+    keep(tables, matrix)
+    for first in (20, 30):
+        tables, matrix = opened(tmp_path)
+        add(tables, matrix, first, first + 10)
+        keep(tables, matrix)
+        check_kept(tmp_path, monkeypatch)
+    (rows,) = tmp_path.glob("*.kept-*-0")
+    assert rows.stat().st_size == 40 * DIMENSION * 4
+
+
+def test_after_a_crash_the_table_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    tables, matrix = opened(tmp_path)
+    add(tables, matrix, 0, 20)
+    keep(tables, matrix)
+    add(tables, matrix, 20, 30)  # and then it is killed
+    check_kept(tmp_path, monkeypatch, used=False)
+    tables, matrix = opened(tmp_path)
+    assert len(matrix) == 30
+    keep(tables, matrix)
+    check_kept(tmp_path, monkeypatch)
+
+
+def test_forgotten_vectors_are_forgotten_there_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tables, matrix = opened(tmp_path)
+    add(tables, matrix, 0, 20)
+    keep(tables, matrix)
+    catalog = Catalog()
+    catalog.vectors = matrix
+    tables.drop_unused(catalog)
+    assert len(matrix) == 0
+    add(tables, matrix, 50, 53)
+    keep(tables, matrix)
+    check_kept(tmp_path, monkeypatch)
+    assert len(list(tmp_path.glob("*.kept-*"))) == 4, "the files before are gone"
+
+
+@pytest.mark.parametrize("harm", ["cut", "turned", "gone", "no list", "other centring"])
+def test_what_is_damaged_or_of_another_centring_does_not_count(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, harm: str
+) -> None:
+    tables, matrix = opened(tmp_path)
+    add(tables, matrix, 0, 20)
+    keep(tables, matrix)
+    (file,), (label,) = tmp_path.glob("*.kept-*-0"), tmp_path.glob("vectors_*.json")
+    data = file.read_bytes()
+    if harm == "cut":
+        file.write_bytes(data[: len(data) // 2])
+    elif harm == "turned":
+        file.write_bytes(bytes([data[0] ^ 255]) + data[1:])
+    elif harm == "gone":
+        file.unlink()
+    elif harm == "no list":
+        label.write_text("[]", "utf-8")
+    else:
+        label.write_text(label.read_text("utf-8").replace("model 1", "model 0"), "utf-8")
+    check_kept(tmp_path, monkeypatch, used=False)
+    tables, matrix = opened(tmp_path)
+    assert len(matrix) == 20
+    keep(tables, matrix)
+    check_kept(tmp_path, monkeypatch)
+
+
+def test_a_full_disk_costs_only_the_next_start(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    tables, matrix = opened(tmp_path)
+    add(tables, matrix, 0, 20)
+    with monkeypatch.context() as broken:
+        broken.setattr("sidelight.store.kept_vectors.write_private", full)
+        keep(tables, matrix)
+    assert not list(tmp_path.glob("vectors_*"))
+    check_kept(tmp_path, monkeypatch, used=False)
+    keep(tables, matrix)
+    check_kept(tmp_path, monkeypatch)
+
+
+def test_another_model_s_vectors_go(tmp_path: Path) -> None:
+    tables, matrix = opened(tmp_path)
+    add(tables, matrix, 0, 20)
+    keep(tables, matrix)
+    tables.open("b model", DIMENSION, centre, "b")
+    tables.keep_only("b model")
+    assert not list(tmp_path.glob("vectors_a*"))
