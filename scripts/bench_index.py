@@ -132,25 +132,32 @@ def _running(vault: Path, data: Path) -> Iterator[Timing]:
 
 
 def _embedding(vault: Path, client: BridgeClient, process: psutil.Process) -> Iterator[Timing]:
-    """Memory and queries while notes are embedded, and memory afterwards."""
+    """Memory and queries while some 1,500 passages are embedded, and memory afterwards."""
     wait_until_idle(client)
     idle = [_asked_ms(client) for _ in range(15)]
     for path, text in generate(EMBEDDED, seed=2):
         file = vault / "new" / path
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text, "utf-8")
-    while client.call("index/status", {})["progress"]["phase"] != "vectors":
+    while _phase(client) != "vectors":
         time.sleep(0.02)
-    most, meanwhile = 0, []
-    while client.call("index/status", {})["progress"]["phase"] == "vectors":
-        meanwhile.append(_asked_ms(client))
-        most = max(most, process.memory_info().rss)
-        time.sleep(0.2)
-    yield Timing("resident while embedding, at most", most / 1e6, "MB", 1200.0)
+    resident, meanwhile = [], []
+    while (phase := _phase(client)) in ("vectors", "compact", "cleanup"):  # tables are tidied, too
+        resident.append(process.memory_info().rss)
+        if phase == "vectors":
+            meanwhile.append(_asked_ms(client))
+        time.sleep(0.1)
+    yield Timing("resident while embedding, at first", resident[0] / 1e6, "MB")
+    yield Timing("resident while embedding, half done", resident[len(resident) // 2] / 1e6, "MB")
+    yield Timing("resident while embedding, at most", max(resident) / 1e6, "MB", 1200.0)
     ratio = statistics.median(meanwhile) / statistics.median(idle)
     yield Timing("query while embedding over idle, median", ratio, "x", 3.0)
     wait_until_idle(client)
     yield Timing("resident, idle again", process.memory_info().rss / 1e6, "MB", 800.0)
+
+
+def _phase(client: BridgeClient) -> str:
+    return str(client.call("index/status", {})["progress"]["phase"])
 
 
 def _asked_ms(client: BridgeClient) -> float:

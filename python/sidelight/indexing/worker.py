@@ -282,6 +282,7 @@ class Worker:
             gone.add(path)
 
     def _embed(self) -> None:
+        self._tell(self._indexer.queue.progress())  # a window takes a while, and tidying was told
         self._indexer.queue.embed_window(self._has_news)
         self._tell(self._indexer.queue.progress())
 
