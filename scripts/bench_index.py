@@ -132,7 +132,7 @@ def _running(vault: Path, data: Path) -> Iterator[Timing]:
 
 
 def _embedding(vault: Path, client: BridgeClient, process: psutil.Process) -> Iterator[Timing]:
-    """Memory and queries while some 1,500 passages are embedded, and memory afterwards."""
+    """Memory and queries while some 1,300 texts are embedded, and memory afterwards."""
     wait_until_idle(client)
     idle = [_asked_ms(client) for _ in range(15)]
     for path, text in generate(EMBEDDED, seed=2):
