@@ -98,23 +98,21 @@ def _targets(note: NoteRow, catalog: Catalog, resolver: LinkResolver) -> list[_T
         path = resolver.resolve(link.target, note.path)
         if path is None or path == note.path or path not in catalog.notes:
             continue
-        chunk, anchor = _passage(catalog.notes[path], link.subpath, catalog)
+        chunk, anchor = _passage(path, link.subpath, catalog)
         if chunk is not None:
             targets.setdefault(chunk.chunk_id, _Target(link, chunk, anchor))
     return list(targets.values())
 
 
-def _passage(note: NoteRow, subpath: str, catalog: Catalog) -> tuple[ChunkRow | None, str]:
+def _passage(path: str, subpath: str, catalog: Catalog) -> tuple[ChunkRow | None, str]:
     """The chunk a link leads to; a subpath that is not there leads to the note, as a click."""
-    chunks = catalog.by_note.get(note.path, ())
-    line = subpath_line(_outline(note), subpath) if subpath else None
+    line = subpath_line(_outline(catalog.notes[path]), subpath) if subpath else None
     if line is not None:
-        for chunk in chunks:
+        for chunk in catalog.by_note[path]:
             if chunk.kind is PassageKind.LINES and line in lines_of(chunk):
                 return chunk, "block" if subpath.startswith("#^") else "heading"
-    if note.lead is None or note.lead >= len(chunks):
-        return None, "note"
-    return chunks[note.lead], "note"
+    head = catalog.notes.head(path)  # no note is taken apart for that
+    return (None if head is None else catalog.by_note.nth(path, head.lead)), "note"
 
 
 def _outline(note: NoteRow) -> Note:

@@ -208,20 +208,50 @@ class KeptIndex:
 
     def chunk(self, number: int) -> ChunkRow:
         """A passage, as an object of its own."""
-        (
-            chunk_id, note, kind, heading_path, section_index, chunk_index, start_line, end_line,
-            start_column, end_column, node, searchable, language, embed_hash, text_hash, length,
-        ) = self._passages.item(number)  # fmt: skip
-        bounds = self.runs.bounds
-        terms = slice(bounds.item(number), bounds.item(number + 1))
-        return ChunkRow(
-            chunk_id.decode(), self.paths[note], self._kinds[kind],
-            self._heading_path(heading_path), section_index, chunk_index, _known(start_line),
-            _known(end_line), None if start_column == NONE else (start_column, end_column),
-            None if node == NONE else self._nodes[node], searchable, self._languages[language],
-            embed_hash.decode(), text_hash.decode(), length, self.runs.codes[terms],
-            self.runs.counts[terms], number,
-        )  # fmt: skip
+        return KeptChunk(self, number, self._passages.item(number))
+
+    def late(self, name: str, number: int, row: tuple[Any, ...]) -> Any:
+        """What of a passage few ask for: those that are shown, or counted out."""
+        if name in ("codes", "counts"):
+            bounds = self.runs.bounds
+            return getattr(self.runs, name)[bounds.item(number) : bounds.item(number + 1)]
+        if name == "heading_path":
+            return self._heading_path(row[3])
+        if name == "kind":
+            return self._kinds[row[2]]
+        if name == "columns":
+            return None if row[8] == NONE else (row[8], row[9])
+        if name == "node":
+            return None if row[10] == NONE else self._nodes[row[10]]
+        if name == "text_hash":
+            return row[14].decode()
+        raise AttributeError(name)
+
+    def language(self, code: int) -> str:
+        """The language of a code."""
+        return self._languages[code]
+
+
+class KeptChunk(ChunkRow):
+    """A passage of a kept index. A query looks at some 500 and shows 20: most of it comes late."""
+
+    __slots__ = ("_kept", "_row")
+
+    def __init__(self, kept: KeptIndex, number: int, row: tuple[Any, ...]) -> None:
+        self._kept, self._row, self.number = kept, row, number
+        self.chunk_id = row[0].decode()
+        self.path = kept.paths[row[1]]
+        self.section_index, self.chunk_index = row[4], row[5]
+        self.start_line, self.end_line = _known(row[6]), _known(row[7])
+        self.searchable = row[11]
+        self.language = kept.language(row[12])
+        self.embed_hash = row[13].decode()
+        self.length = row[15]
+
+    def __getattr__(self, name: str) -> Any:
+        value = self._kept.late(name, self.number, self._row)
+        setattr(self, name, value)
+        return value
 
 
 class KeptHead:
