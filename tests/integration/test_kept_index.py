@@ -15,6 +15,7 @@ from sidelight.query import lookup
 from sidelight.query.lexical import LexicalQuery
 from sidelight.query.recall import recall_bm25
 from sidelight.store import keeping
+from sidelight.store.kept import KeptIndex
 from sidelight.store.rows import ChunkRow, NoteHead
 from sidelight.store.tables import Tables
 
@@ -131,6 +132,23 @@ def is_used(folder: Path) -> bool:
     kept = engine._catalog.notes.kept
     engine.close()
     return kept is not None
+
+
+def test_a_start_takes_no_note_apart_and_makes_no_passage(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object) -> None:
+        raise AssertionError
+
+    make(tmp_path)
+    with monkeypatch.context() as whole:
+        whole.setattr(KeptIndex, "note", refuse)
+        whole.setattr(KeptIndex, "chunk", refuse)
+        engine = open_engine(tmp_path)
+        engine._index().metadata.refresh(engine._catalog)
+        assert engine.state().notes == 12
+        assert not engine._indexer.scan().changed
+        engine.close()
 
 
 def test_a_start_takes_what_the_index_kept_and_looks_into_no_table(

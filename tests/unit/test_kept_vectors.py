@@ -59,7 +59,14 @@ def check_kept(folder: Path, monkeypatch: pytest.MonkeyPatch, *, used: bool = Tr
         if used:
             unread.setattr(vector_tables, "_fill", None)
         found = content(opened(folder)[1])
-    assert found == content(opened(folder, by="another")[1])
+        query = np.ones(DIMENSION, np.float32) / np.float32(DIMENSION**0.5)
+        kept = opened(folder)[1]
+    read = opened(folder, by="another")[1]
+    assert found == content(read)
+    for matrix in (kept, read):
+        matrix.keep_to({h for h in read.hashes if h[-1] != "3"}, 1)
+    assert kept.nearest(query, 5, None) == read.nearest(query, 5, None)
+    assert kept.chance(query) == read.chance(query)
 
 
 def test_the_next_start_reads_no_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -107,10 +114,12 @@ def test_forgotten_vectors_are_forgotten_there_too(
     add(tables, matrix, 50, 53)
     keep(tables, matrix)
     check_kept(tmp_path, monkeypatch)
-    assert len(list(tmp_path.glob("*.kept-*"))) == 4, "the files before are gone"
+    assert len(list(tmp_path.glob("*.kept-*"))) == 7, "the files before are gone"
 
 
-@pytest.mark.parametrize("harm", ["cut", "turned", "gone", "no list", "other centring"])
+@pytest.mark.parametrize(
+    "harm", ["cut", "turned", "gone", "no list", "other centring", "rounded", "moments"]
+)
 def test_what_is_damaged_or_of_another_centring_does_not_count(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, harm: str
 ) -> None:
@@ -127,6 +136,12 @@ def test_what_is_damaged_or_of_another_centring_does_not_count(
         file.unlink()
     elif harm == "no list":
         label.write_text("[]", "utf-8")
+    elif harm == "rounded":
+        (other,) = tmp_path.glob("*.kept-*-2")
+        other.write_bytes(bytes(other.stat().st_size))
+    elif harm == "moments":
+        (other,) = (f for f in tmp_path.glob("*.kept-*") if len(f.name.rpartition("-")[2]) == 8)
+        other.write_bytes(bytes(other.stat().st_size))
     else:
         label.write_text(label.read_text("utf-8").replace("model 1", "model 0"), "utf-8")
     check_kept(tmp_path, monkeypatch, used=False)

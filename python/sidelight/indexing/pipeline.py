@@ -94,8 +94,7 @@ class Indexer:
         self._forced = False
         # Of the last step, seconds since the epoch. Later steps are later, whatever becomes
         # of the clock: citations follow renames in the order of their times.
-        self._at = max((n.indexed_at for n in catalog.notes.values()), default=0.0)
-        self._at = max([self._at, *(one.at for one in renames.seen())])
+        self._at = max([catalog.notes.last_at(), *(one.at for one in renames.seen())])
         self.tidying = Tidying(tables, catalog)
         self.queue = VectorQueue(tables, catalog, self.tidying.committed)
 

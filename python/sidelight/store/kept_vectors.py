@@ -10,10 +10,11 @@ from __future__ import annotations
 import contextlib
 import json
 import logging
+import math
 import mmap
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -28,8 +29,12 @@ from sidelight.store.vectors import VectorMatrix
 
 log = logging.getLogger(__name__)
 
-_FORM = 1
+_FORM = 2
 _HASH = np.dtype("S40")  # the longest hash, of a name, has 37 bytes
+_FLOAT = np.dtype(np.float32)
+# Of each column, and how many axes it has: see `_columns`.
+_FORMS = ((_FLOAT, 2), (_HASH, 1), (np.dtype(np.int8), 2), (_FLOAT, 1), (_FLOAT, 2), (_HASH, 1))
+_READ_AT_ONCE = 1 << 20  # bytes
 _AT_ONCE = 4_096  # rows written at a time
 _BINARY = getattr(os, "O_BINARY", 0)  # Windows asks for it
 _EMPTY = (0, 0)
@@ -43,6 +48,7 @@ class _Label:
         form, dimension, centred_by: how they are to be read.
         stamp: of the table when they held the same.
         counts: of each column (`_columns`) how many rows count and their CRC-32.
+        moments: CRC-32 of the file of moments, which names it.
     """
 
     form: int
@@ -51,6 +57,7 @@ class _Label:
     stamp: str
     files: str
     counts: list[list[int]]
+    moments: int
 
 
 class KeptVectors:
@@ -81,10 +88,12 @@ class KeptVectors:
                 return False
             columns = self._map(label)
             with ThreadPoolExecutor(1) as beside:  # zlib lets others run meanwhile
-                checks = [crc for _, crc in label.counts]
-                sound = beside.submit(lambda: [crc32(one.data) for one in columns] == checks)
-                for part, rows, hashes in zip(parts, columns[::2], columns[1::2], strict=True):
-                    part.begin(rows, [one.decode("ascii") for one in hashes.tolist()])
+                sound = beside.submit(self._is_sound, label, columns)
+                rows, hashes, rounded, steps, *named = columns
+                for part, both in zip(parts, ((rows, hashes), named), strict=False):
+                    part.begin(both[0], [one.decode("ascii") for one in both[1].tolist()])
+                moments, counted = self._read_moments(label)
+                matrix.begin_prepared(rounded, steps, moments, counted)
         except FileNotFoundError:
             return False
         except (OSError, LookupError, TypeError, ValueError) as error:
@@ -108,7 +117,10 @@ class KeptVectors:
                 self._append(f"{files}-{number}", column, *(before.counts[number] if before else _EMPTY))
                 for number, column in enumerate(_columns(matrix))
             ]  # fmt: skip
-            label = _Label(_FORM, matrix.dimension, self._centred_by, self._stamp(), files, counts)
+            moments = self._write_moments(files, matrix)
+            label = _Label(
+                _FORM, matrix.dimension, self._centred_by, self._stamp(), files, counts, moments
+            )
             if label != self._label:
                 write_private(self._labelled, json.dumps(asdict(label)) + "\n")
         except OSError as error:
@@ -116,14 +128,14 @@ class KeptVectors:
             self.forget()
         else:
             self._label, self._forgotten = label, forgotten
-            self._delete_but(files)
+            self._delete_but(files, f"{files}-{moments:08x}")
 
     def forget(self) -> None:
         """What is kept counts no more; a folder that cannot be written only keeps the files."""
         self._label = None
         with contextlib.suppress(OSError):
             self._labelled.unlink(missing_ok=True)
-            self._delete_but("")
+            self._delete_but("", "")
 
     @property
     def _labelled(self) -> Path:
@@ -132,16 +144,49 @@ class KeptVectors:
     def _map(self, label: _Label) -> list[NDArray[Any]]:
         columns = []
         for number, (rows, _) in enumerate(label.counts):
-            kind, width = (_HASH, 1) if number % 2 else (np.dtype(np.float32), label.dimension)
+            kind, shape = _FORMS[number][0], (rows, label.dimension)[: _FORMS[number][1]]
             if not rows:
-                columns.append(np.zeros(rows if number % 2 else (rows, width), kind))
+                columns.append(np.zeros(shape, kind))
                 continue
             with (self._folder / f"{label.files}-{number}").open("rb") as handle:
-                size = rows * width * kind.itemsize
+                size = math.prod(shape) * kind.itemsize
                 mapped = mmap.mmap(handle.fileno(), size, access=mmap.ACCESS_READ)
-            column = np.frombuffer(mapped, kind)
-            columns.append(column if number % 2 else column.reshape(rows, width))
+            columns.append(np.frombuffer(mapped, kind).reshape(shape))
         return columns
+
+    def _is_sound(self, label: _Label, columns: Sequence[NDArray[Any]]) -> bool:
+        """Reads the files, as what is read of a mapped one counts as memory in use."""
+        for number, column in enumerate(columns):
+            found, left = 0, column.nbytes
+            if left:
+                with (self._folder / f"{label.files}-{number}").open("rb") as handle:
+                    while left and (data := handle.read(min(left, _READ_AT_ONCE))):
+                        found, left = crc32(data, found), left - len(data)
+            if found != label.counts[number][1]:
+                return False
+        return True
+
+    def _read_moments(self, label: _Label) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+        data = (self._folder / f"{label.files}-{label.moments:08x}").read_bytes()
+        if crc32(data) != label.moments:
+            raise ValueError("the moments are damaged")
+        numbers = 8 * label.dimension * (label.dimension + 1)
+        counted = np.unpackbits(np.frombuffer(data[numbers:], np.uint8), count=label.counts[0][0])
+        return np.frombuffer(data[:numbers], np.float64), counted.astype(bool)
+
+    def _write_moments(self, files: str, matrix: VectorMatrix) -> int:
+        """Writes the moments and which rows are in them; the CRC-32 that names the file."""
+        _, _, moments, counted = matrix.prepared()
+        data = moments.tobytes() + np.packbits(counted).tobytes()
+        crc = crc32(data)
+        file = os.open(
+            self._folder / f"{files}-{crc:08x}", os.O_WRONLY | os.O_CREAT | os.O_TRUNC | _BINARY, 0o600
+        )  # fmt: skip
+        with os.fdopen(file, "wb") as handle:
+            handle.write(data)
+            handle.flush()
+            os.fsync(handle.fileno())
+        return crc
 
     def _append(self, name: str, column: NDArray[Any], rows: int, crc: int) -> list[int]:
         """Writes the rows from `rows` on behind those; what a crash left there is written over."""
@@ -157,9 +202,10 @@ class KeptVectors:
                 os.fsync(handle.fileno())
         return [len(column), crc]
 
-    def _delete_but(self, files: str) -> None:
+    def _delete_but(self, files: str, moments: str) -> None:
+        columns = {f"{files}-{number}" for number in range(len(_FORMS))} if files else set()
         for file in self._folder.glob(f"{self._name}.kept-*"):
-            if not files or not file.name.startswith(f"{files}-"):
+            if file.name not in columns and file.name != moments:
                 with contextlib.suppress(OSError):  # Windows, while it is mapped
                     file.unlink(missing_ok=True)
 
@@ -177,9 +223,11 @@ def _parts_of(matrix: VectorMatrix) -> list[VectorMatrix]:
 
 
 def _columns(matrix: VectorMatrix) -> list[NDArray[Any]]:
-    """Rows and hashes of the texts, then of the names."""
-    return [
-        column
-        for part in _parts_of(matrix)
-        for column in (part.all_rows(), np.array([h.encode() for h in part.hashes], _HASH))
-    ]
+    """Rows and hashes of the texts, their rounded rows and steps, rows and hashes of names."""
+    rounded, steps, _, _ = matrix.prepared()
+    columns = [(part.all_rows(), _packed(part.hashes)) for part in _parts_of(matrix)]
+    return [*columns[0], rounded, steps, *(column for both in columns[1:] for column in both)]
+
+
+def _packed(hashes: Sequence[str]) -> NDArray[np.bytes_]:
+    return np.array([one.encode() for one in hashes], _HASH)

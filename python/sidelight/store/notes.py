@@ -79,6 +79,13 @@ class Notes(MutableMapping[str, NoteRow]):
             yield from map(self.kept.head, self._number.values())
         yield from self.changed.values()
 
+    def last_at(self) -> float:
+        """When the newest was indexed, seconds since the epoch; 0 if there is none."""
+        times = [row.indexed_at for row in self.changed.values()]
+        if self.kept is not None:
+            times += self.kept.column("indexed_at")[self.as_kept].tolist()
+        return max(times, default=0.0)
+
     def read(self, path: str) -> NoteRow:
         """A note for a pass over all of them: it is not remembered."""
         number = self._number.get(path)

@@ -44,6 +44,15 @@ class Rounded:
         self._largest_step = max(self._largest_step, float(self._steps[where].max(initial=0.0)))
         self.count += len(rows)
 
+    def begin(self, rows: NDArray[np.int8], steps: NDArray[np.float32]) -> None:
+        """Takes in what `all` gave, mapped too, where there is nothing yet."""
+        self._rows, self._steps, self.count = rows, steps, len(rows)
+        self._largest_step = float(steps.max(initial=0.0))
+
+    def all(self) -> tuple[NDArray[np.int8], NDArray[np.float32]]:
+        """The rounded rows and what 1 stands for in each."""
+        return self._rows[: self.count], self._steps[: self.count]
+
     def cosines(self, query: NDArray[np.float32], count: int) -> Matrix:
         """The cosines of the first `count` rows, each off by less than half of `doubt`."""
         rounded, step = _rounded(query[None])
@@ -79,6 +88,17 @@ class Moments:
     def remove(self, rows: Matrix) -> None:
         """Counts vectors out that were counted in."""
         self._change(rows, -1)
+
+    def begin(self, numbers: NDArray[np.float64], count: int) -> None:
+        """Takes in what `all` gave of `count` vectors."""
+        dimension = len(self._sum)
+        self._sum = numbers[:dimension].copy()
+        self._products = numbers[dimension:].reshape(dimension, dimension).copy()
+        self.count = count
+
+    def all(self) -> NDArray[np.float64]:
+        """Every number of it in one row."""
+        return np.concatenate([self._sum, self._products.reshape(-1)])
 
     def _change(self, rows: Matrix, sign: int) -> None:
         for first in range(0, len(rows), _SUMMED):

@@ -89,7 +89,7 @@ class VectorMatrix:
                 self._hashes.append("")
 
     def begin(self, rows: Matrix, hashes: list[str]) -> None:
-        """Takes centred vectors into an empty matrix as they are, mapped ones too.
+        """Takes in centred vectors as they are, mapped ones too, in place of what was there.
 
         Args:
             rows: shape (n, d); copied once a vector is added.
@@ -97,6 +97,27 @@ class VectorMatrix:
         """
         self._rows, self._hashes = rows, hashes
         self._slot = {h: i for i, h in enumerate(hashes) if h}
+        self._rounded, self._moments = Rounded(self.dimension), Moments(self.dimension)
+        self._counted, self._counted_when = self._counted[:0], ((-1, -1), -1)
+
+    def begin_prepared(
+        self,
+        rounded: NDArray[np.int8],
+        steps: NDArray[np.float32],
+        moments: NDArray[np.float64],
+        counted: NDArray[np.bool_],
+    ) -> None:
+        """After `begin`: what `prepared` gave of the same rows, or of those before them."""
+        self._rounded.begin(rounded, steps)
+        self._moments.begin(moments, int(counted.sum()))
+        self._counted, self._counted_when = counted, ((-1, -1), -1)
+
+    def prepared(
+        self,
+    ) -> tuple[NDArray[np.int8], NDArray[np.float32], NDArray[np.float64], NDArray[np.bool_]]:
+        """What `prepare` makes: rounded rows with their steps, the moments and the rows in them."""
+        self.prepare()
+        return *self._rounded.all(), self._moments.all(), self._counted
 
     @property
     def hashes(self) -> Sequence[str]:
