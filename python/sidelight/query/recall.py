@@ -99,7 +99,9 @@ def recall_vectors(
         if allowed is not None:
             hashes = {c.embed_hash for p in allowed for c in catalog.by_note.get(p, ())}
         catalog.vectors.keep_to(catalog.by_embedding.hashes, catalog.revision)
-        nearest = catalog.vectors.nearest(vector, pool, hashes)
+        standing = catalog.vectors.standing()
+    nearest = standing.nearest(vector, pool, hashes)  # the longest part: words go on meanwhile
+    with catalog.lock:
         hits = [
             Hit(chunk, score)
             for embed_hash, score in nearest

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Container, Iterable, Sequence
+from dataclasses import dataclass
 from itertools import repeat
 
 import numpy as np
@@ -31,6 +32,40 @@ def uncentred(matrix: Matrix, languages: Sequence[str]) -> Matrix:
     """The identity: for models without language means."""
     del languages
     return matrix
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """The vectors of one moment. No lock is needed: rows are only added behind them."""
+
+    rows: Matrix
+    hashes: Sequence[str]
+    rounded: Rounded
+    counted: NDArray[np.bool_]  # which rows count; there may be more by now
+
+    def nearest(
+        self, query: NDArray[np.float32], count: int, allowed: set[str] | None
+    ) -> list[tuple[str, float]]:
+        """The `count` texts nearest to `query`, best first, ties by hash.
+
+        Args:
+            query: centred unit vector, shape (d,).
+            count: how many.
+            allowed: hashes that may answer; None for all.
+        """
+        size = len(self.counted)
+        if size == 0 or count <= 0:
+            return []
+        scores = self.rounded.cosines(query, size)
+        scores[~self.counted] = -np.inf
+        if allowed is not None:
+            mask = np.fromiter((h in allowed for h in self.hashes[:size]), bool, size)
+            scores[~mask] = -np.inf
+        near = _highest(scores, count, self.rounded.doubt(query))
+        exact = _exact(self.rows, near, query).tolist()
+        names = [self.hashes[row] for row in near.tolist()]
+        found = [(name, score) for name, score in zip(names, exact, strict=True) if name]
+        return sorted(found, key=lambda pair: (-pair[1], pair[0]))[:count]
 
 
 class VectorMatrix:
@@ -142,19 +177,12 @@ class VectorMatrix:
             self.names.forget(hashes)
 
     def similarity(self, query: NDArray[np.float32], hashes: Iterable[str]) -> NDArray[np.float64]:
-        """Cosine to each text; NaN where it is not embedded yet.
-
-        In float64 and row by row, so that a score depends on nothing but the two vectors.
-        """
+        """Cosine to each text; NaN where it is not embedded yet."""
         slots = np.fromiter(map(self._slot.get, hashes, repeat(-1)), np.intp)
         known = slots >= 0
         found = np.full(len(slots), np.nan)
-        found[known] = self._exact(query, slots[known])
+        found[known] = _exact(self._rows, slots[known], query)
         return found
-
-    def _exact(self, query: NDArray[np.float32], slots: NDArray[np.intp]) -> NDArray[np.float64]:
-        rows = self._rows[slots].astype(np.float64)
-        return np.asarray(np.round(np.vecdot(rows, query.astype(np.float64)), 9))
 
     def rows(self, hashes: Iterable[str]) -> Matrix:
         """Centred vectors of the texts that have one, shape (n, d)."""
@@ -219,31 +247,17 @@ class VectorMatrix:
         # Rounded well above what the order of the rows does to the last bits.
         return round(mean + math.sqrt(spread * 2 * math.log(max(size, 10))), 4)
 
+    def standing(self) -> Standing:
+        """The vectors as they stand now, to be searched while others come in."""
+        self._count()
+        self._round()
+        return Standing(self._rows, self._hashes, self._rounded, self._counted)
+
     def nearest(
         self, query: NDArray[np.float32], count: int, allowed: set[str] | None
     ) -> list[tuple[str, float]]:
-        """The `count` texts nearest to `query`, best first, ties by hash.
-
-        Args:
-            query: centred unit vector, shape (d,).
-            count: how many.
-            allowed: hashes that may answer; None for all.
-        """
-        self._count()
-        size = len(self._counted)  # another thread may bring in more meanwhile
-        if size == 0 or count <= 0:
-            return []
-        self._round()
-        scores = self._rounded.cosines(query, size)
-        scores[~self._counted] = -np.inf
-        if allowed is not None:
-            mask = np.fromiter((h in allowed for h in self._hashes[:size]), bool, size)
-            scores[~mask] = -np.inf
-        near = _highest(scores, count, self._rounded.doubt(query))
-        exact = self._exact(query, near).tolist()
-        names = [self._hashes[row] for row in near.tolist()]
-        found = [(name, score) for name, score in zip(names, exact, strict=True) if name]
-        return sorted(found, key=lambda pair: (-pair[1], pair[0]))[:count]
+        """See `Standing.nearest`."""
+        return self.standing().nearest(query, count, allowed)
 
     def make_room(self, size: int) -> None:
         """Takes memory for so many vectors in all at once, where their number is known."""
@@ -251,6 +265,14 @@ class VectorMatrix:
             grown = np.zeros((size, self.dimension), np.float32)
             grown[: len(self._rows)] = self._rows
             self._rows = grown
+
+
+def _exact(
+    rows: Matrix, slots: NDArray[np.intp], query: NDArray[np.float32]
+) -> NDArray[np.float64]:
+    """In float64 and row by row, so that a score depends on nothing but the two vectors."""
+    exact = np.vecdot(rows[slots].astype(np.float64), query.astype(np.float64))
+    return np.asarray(np.round(exact, 9))
 
 
 def _highest(scores: Matrix, count: int, doubt: float) -> NDArray[np.intp]:
