@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -166,6 +167,15 @@ def test_a_full_disk_costs_only_the_next_start(
     check_kept(tmp_path, monkeypatch, used=False)
     keep(tables, matrix)
     check_kept(tmp_path, monkeypatch)
+
+
+def test_where_the_table_was_deleted_nothing_counts(tmp_path: Path) -> None:
+    tables, matrix = opened(tmp_path)
+    add(tables, matrix, 0, 20)
+    for table in (tmp_path / "index.lance").iterdir():
+        shutil.rmtree(table)
+    keep(tables, matrix)
+    assert len(opened(tmp_path)[1]) == 0
 
 
 def test_another_model_s_vectors_go(tmp_path: Path) -> None:

@@ -86,6 +86,8 @@ class KeptVectors:
             asked = (_FORM, matrix.dimension, self._centred_by, self._stamp())
             if (label.form, label.dimension, label.centred_by, label.stamp) != asked:
                 return False
+            if not label.stamp:  # there was no table
+                return False
             columns = self._map(label)
             with ThreadPoolExecutor(1) as beside:  # zlib lets others run meanwhile
                 sound = beside.submit(self._is_sound, label, columns)
