@@ -278,6 +278,27 @@ def test_101_a_note_saved_all_the_time_is_published_within_the_ceiling(kept: Kep
     wait_for(lambda: found(engine, "守拙") == ["autosave.md"])
 
 
+@pytest.mark.parametrize("name", ["late.md", "晚.md"])
+def test_what_is_saved_between_the_first_scan_and_the_first_watch_is_found(
+    kept: Kept, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    """To begin to watch a large vault takes seconds, and the system tells of nothing before."""
+    scanned = threading.Event()
+
+    def late(*args: Any, **options: Any) -> Any:
+        scanned.wait()
+        yield from real(*args, **options)
+
+    real = vault_watcher.watch
+    monkeypatch.setattr(vault_watcher, "watch", late)
+    kept.put("a.md", "marzipan 拿铁\n")
+    engine = kept.watched()
+    assert found(engine, "marzipan") == ["a.md"]
+    kept.put(name, "thylacine 袋狼\n")
+    scanned.set()
+    wait_for(lambda: found(engine, "袋狼") == [name])
+
+
 def test_103_where_the_system_cannot_watch_it_says_so_and_looks_from_time_to_time(
     kept: Kept, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -37,7 +37,8 @@ class Watcher:
             network drive, a name it cannot tell); the caller scans from time to time instead.
         on_gap: called once the vault's folder went, and once it watches anew; what changed in
             between went unseen.
-        on_found: called once it watches again after `on_lost`. That is tried less and less often.
+        on_found: called once it watches, at first and again after `on_lost`; what changed before
+            went unseen. After a failure that is tried less and less often.
     """
 
     def __init__(
@@ -55,7 +56,7 @@ class Watcher:
         self._on_lost = on_lost
         self._on_gap = on_gap
         self._on_found = on_found
-        self._lost = False
+        self._lost = True  # nothing is watched yet
         self._stop = threading.Event()
         self._turn = threading.Event()  # ends one turn of watching
         self._thread = threading.Thread(target=self._run, name="watcher", daemon=True)
