@@ -54,6 +54,7 @@ from sidelight.types import (
     SearchRequest,
     SearchResult,
 )
+from sidelight.vault.files import is_note
 from sidelight.vault.grep import grep
 from sidelight.vault.links import LinkResolver
 from sidelight.vault.watcher import Watcher
@@ -394,13 +395,20 @@ class Engine:
     def state(self) -> IndexState:
         """What the index covers now."""
         models = self._models
-        state = coverage.index_state(
+        return coverage.index_state(
             self._catalog,
             self._constants(),
             vectors=models.embedder is not None or models.no_vectors == LOADING,
-            busy=self._worker is not None and self._worker.busy,
+            unread=self._unread(),
         )
-        return dataclasses.replace(state, pending=state.pending + self._indexer.unseen)
+
+    def _unread(self) -> int:
+        """Notes whose words wait; one at least while their number is not known yet."""
+        indexer, worker = self._indexer, self._worker
+        if worker is None:
+            return len(indexer.unseen)
+        noticed = {p for p in worker.noticed if is_note(p) and not indexer.exclusions.excluded(p)}
+        return len(indexer.unseen | noticed) or int(worker.busy)
 
     def status(self) -> tuple[IndexState, Progress]:
         """What the index covers, and what is being done."""
@@ -528,6 +536,7 @@ class Engine:
     def _read_anew(self) -> None:
         """Before every note is: nothing that was made from them before counts any more."""
         self._tables.forget_kept()
+        self._indexer.may_be_empty = True
         if self._tables.lost or self._tables.damage():
             self._clear()
 

@@ -22,7 +22,7 @@ from kept_index import QUICK, Kept, found, wait_for
 from sidelight.config import Settings
 from sidelight.engine import Engine
 from sidelight.errors import IndexUnavailableError, NotFoundError, VaultError
-from sidelight.indexing import worker
+from sidelight.indexing import pipeline, worker
 from sidelight.store import folder as store_folder
 from sidelight.store import postings, statements, writer
 from sidelight.store.tables import Tables
@@ -223,19 +223,71 @@ def test_a_pause_lasts_until_someone_ends_it_also_over_a_restart(kept: Kept, nam
     kept.put(name, "thylacine 袋狼\n")
     kept.put("图.png", "")
     engine.start()
-    wait_for(lambda: engine.state().pending > 1)  # one is for the scan that is to come
+    wait_for(lambda: not engine._worker.busy)
     assert engine.status()[1].phase == "paused"
-    assert engine.state().pending == 2
+    assert engine.state().pending == 1
     assert found(engine, "marzipan") == ["a.md"]
     assert found(engine, "袋狼") == []
     assert "图.png" in engine._catalog.attachments, "names of files are known all the same"
+    for one in (name, "b.md", "花.md"):
+        kept.put(one, f"thylacine 袋狼 again {one}\n")
+    wait_for(lambda: engine.state().pending == 3)
     engine.resume()
     wait_for(lambda: engine.state().pending == 0)
-    assert found(engine, "袋狼") == [name]
+    assert sorted(found(engine, "again")) == sorted(["b.md", name, "花.md"])
     assert not engine.places.paused.exists()
     engine.pause()
     kept.synced()
     assert kept.watched().status()[1].phase != "paused", "whoever asks for the work ends it"
+
+
+def test_a_pause_of_what_is_all_indexed_leaves_nothing_waiting(kept: Kept) -> None:
+    kept.put("花.md", "marzipan 拿铁\n")
+    kept.watched().pause()
+    engine = kept.open()
+    engine.start()
+    wait_for(lambda: engine.status()[1].phase == "paused" and engine.state().pending == 0)
+
+
+def test_every_note_that_is_not_read_yet_counts_as_waiting(
+    kept: Kept, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pipeline, "_COMMIT_NOTES", 4)
+    for at in range(10):
+        kept.put(f"{at}.md", f"marzipan 拿铁 {at}\n")
+    engine = kept.open()
+    seen = []
+    engine.sync(lambda now: seen.append((now.done, engine.state().pending)))
+    waiting = [pending for _, pending in seen]
+    assert 10 in waiting
+    assert 6 in waiting
+    assert 2 in waiting
+    assert waiting[-1] == 0
+
+
+def test_a_vault_that_was_emptied_is_taken_so_once_someone_asks_for_a_rebuild(
+    kept: Kept, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(worker, "_RETRY_S", 0.1)
+    kept.put("a.md", "marzipan 拿铁\n")
+    kept.synced()
+    (kept.vault / "a.md").unlink()
+    with pytest.raises(VaultError, match="rebuild the index"):
+        kept.synced()
+    engine = kept.open()
+    engine.start()
+    wait_for(lambda: engine.status()[1].phase == "waiting")
+    assert engine.state().notes == 1
+    engine.rebuild()
+    wait_for(lambda: engine.status()[1].phase == "idle")
+    assert engine.state().notes == engine.state().pending == 0
+    engine = kept.open()
+    engine.sync(rebuild=True)
+    kept.put("花.md", "thylacine 袋狼\n")
+    kept.synced()
+    (kept.vault / "花.md").unlink()
+    with pytest.raises(VaultError):
+        kept.synced()
 
 
 def test_a_pause_waits_for_a_vault_that_is_away(kept: Kept, monkeypatch: Any) -> None:
@@ -426,6 +478,49 @@ def test_another_folder_at_the_path_of_the_vault_is_watched(kept: Kept) -> None:
     wait_for(lambda: found(engine, "nougat") == ["b.md"])
     kept.put("新.md", "袋狼\n")
     wait_for(lambda: found(engine, "袋狼") == ["新.md"])
+
+
+@pytest.mark.skipif(os.name == "nt", reason="links need rights there, and are not followed")
+@pytest.mark.parametrize(
+    ("link", "target", "later"),
+    [("甲/loop", "..", True), ("inside", "乙", False), (".x/y", "../乙", False)],
+)
+def test_links_to_folders_make_it_miss_nothing(
+    kept: Kept, link: str, target: str, later: bool
+) -> None:
+    """Linux watches a folder once, and tells of it by the path that led there last."""
+
+    def make_link() -> None:
+        (kept.vault / link).parent.mkdir(exist_ok=True)
+        (kept.vault / link).symlink_to(target, target_is_directory=True)
+
+    def is_followed(*folders: str) -> None:
+        wait_for(lambda: not engine._worker.busy)
+        time.sleep(0.6)  # a turn of watching that ends now has begun anew
+        for folder in folders:
+            path = f"{folder}word{next(count)}.md"
+            kept.put(path, f"marzipan 拿铁 {path}\n")
+            wait_for(lambda path=path: path in found(engine, "marzipan"), 10)
+
+    count = iter(range(100))
+    kept.write(**{"甲/a.md": "quokka 短尾\n", "乙/b.md": "numbat 食蚁\n"})
+    if not later:
+        make_link()
+    engine = kept.watched()
+    if later:
+        make_link()
+    is_followed("", "甲/", "乙/")
+    (kept.vault / "甲").rename(kept.vault / "丙")
+    wait_for(lambda: found(engine, "quokka") == ["丙/a.md"])
+    is_followed("", "丙/", "乙/")
+    (kept.vault / "丙").rename(kept.vault / "甲")
+    wait_for(lambda: found(engine, "quokka") == ["甲/a.md"])
+    is_followed("", "甲/", "乙/")
+    if not link.startswith("."):
+        (kept.vault / link).unlink()
+        is_followed("", "甲/", "乙/")
+    assert all(note.error is None for note in engine._catalog.notes.values())
+    kept.check_equals_fresh()
 
 
 def test_notes_of_a_folder_that_cannot_be_looked_into_stay(

@@ -15,6 +15,7 @@ from sidelight.errors import IndexUnavailableError
 from sidelight.types import Progress
 
 _POLL_S = 0.3  # between two questions to the daemon
+_PATIENCE_S = 12.0  # a daemon that waits looks again every 5 s, and what it looks at may be back
 
 
 def run_index(vault: Path, data_dir: Path | None, *, lexical_only: bool, rebuild: bool) -> None:
@@ -70,8 +71,16 @@ def _here(
 def _by_daemon(
     daemon: client.BridgeClient, rebuild: bool, report: Callable[[Progress], None]
 ) -> tuple[dict[str, Any], list[tuple[str, str]]]:
-    """Asks the running daemon and waits until it is done."""
-    daemon.call("index/rebuild" if rebuild else "index/resume")
+    """Asks the running daemon and waits until it is done.
+
+    Raises:
+        IndexUnavailableError: it cannot go on, or someone paused it meanwhile.
+        BridgeError: it went away.
+    """
+    daemon.call("index/resume")
+    if rebuild:
+        daemon.call("index/rebuild")
+    worked = time.monotonic()
     while True:
         time.sleep(_POLL_S)
         status = daemon.call("index/status")
@@ -89,3 +98,15 @@ def _by_daemon(
         if status["index"]["pending"] == 0 and now["phase"] in ("idle", "paused", "waiting"):
             failed = [(n["path"], n["error"]) for n in status["failed"] if n["error"]]
             return status["index"], failed
+        if now["phase"] not in ("waiting", "paused"):
+            worked = time.monotonic()
+        elif time.monotonic() - worked > _PATIENCE_S:
+            raise _held_back(now)
+
+
+def _held_back(now: dict[str, Any]) -> IndexUnavailableError:
+    if now["phase"] == "paused":
+        return IndexUnavailableError(
+            "Indexing was paused meanwhile.", "Run this again, or resume it in Obsidian."
+        )
+    return IndexUnavailableError(now.get("reason") or "The daemon waits and does not say why.")

@@ -15,14 +15,14 @@ from sidelight.vault.files import is_note
 from sidelight.vault.left_out import REMEDIES
 
 
-def index_state(catalog: Catalog, constants: str, *, vectors: bool, busy: bool) -> IndexState:
+def index_state(catalog: Catalog, constants: str, *, vectors: bool, unread: int) -> IndexState:
     """The whole index.
 
     Args:
         catalog: of the index.
         constants: what besides the notes decides an answer; part of the snapshot.
         vectors: whether passages without a vector wait for one.
-        busy: whether notes wait for their words; their number is not known before they are read.
+        unread: notes whose words wait.
     """
     with catalog.lock:
         return IndexState(
@@ -30,7 +30,7 @@ def index_state(catalog: Catalog, constants: str, *, vectors: bool, busy: bool) 
             notes=len(catalog.notes),
             chunks=catalog.searchable,
             embedded_chunks=catalog.embedded(),
-            pending=(catalog.waiting() if vectors else 0) + int(busy),
+            pending=(catalog.waiting() if vectors else 0) + unread,
         )
 
 

@@ -41,6 +41,7 @@ _COMMIT_NOTES = 256  # notes a commit: one costs 25 to 45 ms however many rows i
 _COMMIT_BYTES = 4_000_000  # and bounds memory
 # Problems of `scan` that hide notes without telling that they are gone (an unmounted drive).
 _UNREADABLE = ("folder-unreadable", "file-unreadable")
+_LINKS = ("link-not-followed", "folder-loop")
 _OUT_OF_SIGHT = (*_UNREADABLE, "link-broken")
 
 
@@ -81,9 +82,8 @@ class Indexer:
         self.on_tables_lost: Callable[[], None] = lambda: None
         self.out_of_reach = OutOfReach()
         self.unlisted: tuple[tuple[str, Problem], ...] = ()  # what the last scan left out
-        self.unseen = (
-            0  # notes seen to have changed where nothing is indexed, or while it is paused
-        )
+        self.unseen: frozenset[str] = frozenset()  # notes known to have changed, not committed
+        self.may_be_empty = False  # a person said so: of the next scan
         self._tables = tables
         self._catalog = catalog
         self._terms = terms
@@ -92,6 +92,7 @@ class Indexer:
         self._mounts = mounts
         self._names: set[str] = set(catalog.notes)  # what the resolver knows
         self._forced = False
+        self._new_links = False  # a link to a folder came since the last scan
         # Of the last step, seconds since the epoch. Later steps are later, whatever becomes
         # of the clock: citations follow renames in the order of their times.
         self._at = max([catalog.notes.last_at(), *(one.at for one in renames.seen())])
@@ -113,6 +114,7 @@ class Indexer:
         Raises:
             VaultError: the vault is not there; the index stays as it is and waits.
         """
+        may_be_empty, self.may_be_empty = self.may_be_empty, False
         self.require_vault()
         changes, names, seen = Changes(), set(), set()
         self.exclusions = Exclusions.load(self.vault, self.settings)
@@ -131,17 +133,18 @@ class Indexer:
             elif forced or self._differs(entry):
                 changes.changed.append(entry)
         waiting = self._out_of_sight(unlisted)
-        if not names and not waiting and self._catalog.notes:
+        if not (names or waiting or may_be_empty) and self._catalog.notes:
             raise VaultError(
                 f"The vault {self.vault} is empty, though it had notes.",
                 "If its drive is not mounted, mount it; if you emptied it, rebuild the index.",
             )
-        self._forced, self.unseen = forced, 0
+        self._forced = forced
         self._wait_for(changes, in_the_cloud, unlisted)
         self._mounts.see(names)
         self._rename_targets(names | waiting)
         present = seen | waiting
         changes.gone = sorted(p for p in self._catalog.notes if p not in present)
+        self.unseen = frozenset(entry.path for entry in changes.changed)
         return changes
 
     def _wait_for(
@@ -152,6 +155,7 @@ class Indexer:
     ) -> None:
         """What a scan could not look into is looked at again; all else it saw as it is."""
         self.unlisted = tuple(found for found in unlisted if found[1].code not in _UNREADABLE)
+        self._new_links = False
         away = self._mounts.away()
         unreadable = {p: problem for p, problem in unlisted if problem.code in _UNREADABLE}
         changed = {entry.path for entry in changes.changed}
@@ -210,14 +214,22 @@ class Indexer:
         """Whether a change of these files may change which notes are read."""
         return any(path.rpartition("/")[2].startswith(".") for path in paths)
 
+    @property
+    def has_links(self) -> bool:
+        """Whether there are links to folders, which the system follows where it watches."""
+        left_out = (p for p, problem in self.unlisted if problem.code in _LINKS and not is_note(p))
+        return self._new_links or bool(self.settings.followed_links) or any(left_out)
+
     def kind(self, path: str) -> str:
-        """ "file", "folder" or "gone"; links and devices are neither file nor folder.
+        """ "file", "folder" or "gone"; links, what is behind them and devices are no file or folder.
 
         Raises:
             OSError: the system cannot tell, or a folder cannot be listed or its drive is away, now.
         """
         self._mounts.require(path)
         place = self.vault / path
+        if self._is_behind_a_link(path):
+            return "gone"
         try:
             mode = place.lstat().st_mode
             if stat.S_ISDIR(mode):
@@ -232,7 +244,17 @@ class Indexer:
         if stat.S_ISLNK(mode) and path in self.settings.followed_links:
             os.scandir(place).close()  # what it leads to may be a drive that is away
             return "folder"
+        self._new_links |= stat.S_ISLNK(mode) and os.path.isdir(place)
         return "file" if stat.S_ISREG(mode) else "gone"
+
+    def _is_behind_a_link(self, path: str) -> bool:
+        above = Path(path).parents
+        return any(
+            folder.as_posix() not in self.settings.followed_links
+            and os.path.islink(self.vault / folder)
+            for folder in above
+            if folder.name
+        )
 
     def indexed_under(self, paths: Iterable[str]) -> list[str]:
         """Indexed notes at these paths or below them."""
@@ -284,6 +306,7 @@ class Indexer:
         touched: list[NoteRow] = []
         size = 0
         at = self._at = max(time.time(), self._at + _LATER_S)
+        self.unseen = frozenset(entry.path for entry in entries)
         self._record_renames(changes, at)
         for done, entry in enumerate(entries, start=1):
             if stopped():
@@ -302,9 +325,11 @@ class Indexer:
             if len(batch) >= _COMMIT_NOTES or size >= _COMMIT_BYTES:
                 self._commit(batch, at)
                 batch, size = [], 0
+                self.unseen = frozenset(entry.path for entry in entries[done:])
             report(_progress("words", done, len(entries), started))
         self._commit(batch, at)
         self._tables.touch(touched, self._catalog)
+        self.unseen = frozenset()
         if changes.gone:
             self._tables.remove(changes.gone, self._catalog, at)
             self._committed(changes.gone)
@@ -438,12 +463,12 @@ class Indexer:
         return [n for n in self._names if n == path or n.startswith(path + "/")]
 
     def know_names(self) -> None:
-        """Takes in the vault's file names, how many notes changed and which cannot be read, where
+        """Takes in the vault's file names, which notes changed and which cannot be read, where
         nothing is indexed or while indexing is paused.
 
         What differs by size or time is verified by its hash.
         """
-        names, seen, changed = set(), set(), 0
+        names, seen, changed = set(), set(), set()
         unlisted: list[tuple[str, Problem]] = []
         in_the_cloud: list[str] = []
         for entry in scan(
@@ -452,12 +477,14 @@ class Indexer:
             names.add(entry.path)
             if is_note(entry.path) and not self.exclusions.excluded(entry.path):
                 seen.add(entry.path)
-                changed += self._is_news(entry)
+                if self._is_news(entry):
+                    changed.add(entry.path)
                 if entry.placeholder:
                     in_the_cloud.append(entry.path)
         self._rename_targets(names)
         self._wait_for(Changes(), in_the_cloud, unlisted)
-        self.unseen = changed + len(set(self._catalog.notes) - seen - self._out_of_sight(unlisted))
+        gone = set(self._catalog.notes) - seen - self._out_of_sight(unlisted)
+        self.unseen = frozenset(changed | gone)
 
     def _is_news(self, entry: FileEntry) -> bool:
         """Whether a note holds what the index does not."""

@@ -15,6 +15,7 @@ from sidelight.errors import IndexUnavailableError, VaultError
 from sidelight.indexing.pipeline import Changes, Indexer
 from sidelight.store.upkeep import give_back_memory
 from sidelight.types import Progress
+from sidelight.vault.files import is_note
 
 log = logging.getLogger(__name__)
 
@@ -30,7 +31,8 @@ class Worker:
     Args:
         indexer: it alone writes while the worker runs.
         report: told how far it is, at most five times a second and at each change of phase.
-        on_back: called when a vault or a folder that was out of reach is there again; it may be
+        on_back: called when the system may watch too little: links to folders came or went, or a
+            vault or folder that was out of reach is there again; it may be
             another one to the system, which has to be watched anew.
         paused: begins as after `pause`, and only looks how many notes changed.
         held: waits before its first scan until there is something to do (`wake`, a saved note).
@@ -53,7 +55,7 @@ class Worker:
         self._report = report
         self._wake = threading.Condition()
         self._paths: set[str] = set()
-        self._rescan = True
+        self._rescan = not paused  # `resume` asks for it
         self._forced = False
         self._paused = paused
         self._held = held
@@ -118,7 +120,11 @@ class Worker:
         with self._wake:
             self._polling = False
             self._problem = ""
-        self.rescan()
+            paused = self._paused
+        if paused:  # only names and numbers are looked at then
+            self.run_soon(self._indexer.know_names)
+        else:
+            self.rescan()
 
     def pause(self) -> None:
         """Holds everything back after the step under way."""
@@ -139,6 +145,12 @@ class Worker:
         """Whether words of some changed note are still to be committed."""
         with self._wake:
             return self._busy or bool(self._paths) or self._rescan
+
+    @property
+    def noticed(self) -> frozenset[str]:
+        """Vault paths that changed and were not looked at yet; may be folders."""
+        with self._wake:
+            return frozenset(self._paths)
 
     @property
     def waiting_since(self) -> float | None:
@@ -263,6 +275,8 @@ class Worker:
 
     def _look_at(self, path: str, changes: Changes, gone: set[str]) -> None:
         kind = self._indexer.kind(path)
+        if kind != "file" and self._indexer.has_links and not is_note(path):
+            self._on_back()  # what a link led to may not be watched any more, or by another path
         if kind == "folder":
             if path in self._indexer.out_of_reach.reasons():  # a drive that is back, perhaps
                 self._on_back()

@@ -39,10 +39,11 @@ def no_evidence_reasons(
     if not vault.is_dir():
         reasons.append(Reason("vault_missing", f"The vault {vault} is not there."))
     if state.pending:
+        waits = "1 item is" if state.pending == 1 else f"{state.pending} items are"
         reasons.append(
             Reason(
                 "index_incomplete",
-                f"The index is not complete yet: {state.pending} items are still to be done, "
+                f"The index is not complete yet: {waits} still to be done, "
                 "so an answer may be missing.",
             )
         )

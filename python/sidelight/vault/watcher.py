@@ -7,6 +7,7 @@ published within the ceiling. Reads no file. The only place that knows watchfile
 from __future__ import annotations
 
 import logging
+import os
 import threading
 import time
 from collections.abc import Callable
@@ -35,10 +36,9 @@ class Watcher:
         on_changes: called with vault paths that came, changed or went; may be folders.
         on_lost: called with the reason when the system cannot watch (its limit is reached, a
             network drive, a name it cannot tell); the caller scans from time to time instead.
-        on_gap: called once the vault's folder went, and once it watches anew; what changed in
-            between went unseen.
-        on_found: called once it watches, at first and again after `on_lost`; what changed before
-            went unseen. After a failure that is tried less and less often.
+        on_gap: called once the vault's folder went.
+        on_found: called once it watches, at first and anew: after `on_gap`, `restart` or `on_lost`;
+            what changed before went unseen. After a failure that is tried less and less often.
     """
 
     def __init__(
@@ -96,7 +96,7 @@ class Watcher:
             if self._stop.is_set():  # it was set between the two
                 return
             if not reason:
-                self._on_gap()
+                self._lost = True  # until it watches anew: what changes before is told by nobody
 
     def _watch(self) -> str:
         """One turn; why the system does not watch any more, "" where it is to watch anew."""
@@ -117,7 +117,7 @@ class Watcher:
                     self._lost = False
                     self._on_found()
                 if changes:
-                    self._on_changes({self._vault_path(path) for _, path in changes})
+                    self._on_changes(self._vault_paths({path for _, path in changes}))
                 if time.monotonic() - looked < _LOOK_AT_FOLDER_S:
                     continue
                 now, looked = self._folder(), time.monotonic()
@@ -146,16 +146,41 @@ class Watcher:
         """Leaves out hidden files, except those that say what is excluded."""
         del change
         parts = self._vault_path(path).split("/")
-        hidden = [part for part in parts if part.startswith(".")]
-        if not hidden:
+        if not _hidden(parts) or not _hidden(self._vault_path(os.path.realpath(path)).split("/")):
             return True
         return parts[-1] == ".sidelightignore" or parts == [
             self._settings.config_folder,
             "app.json",
         ]
 
+    def _vault_paths(self, told: set[str]) -> set[str]:
+        """Where files stand that the system told of.
+
+        Linux tells of a folder by one path, which may be that of a link to it.
+        """
+        paths = {self._vault_path(path) for path in told}
+        folders = {path.rpartition("/")[0] for path in paths}
+        real = {folder: os.path.realpath(self._vault / folder) for folder in folders}
+        also = {
+            link: os.path.realpath(self._vault / link) for link in self._settings.followed_links
+        }
+        for path in tuple(paths):
+            folder, _, name = path.rpartition("/")
+            place = os.path.join(real[folder], name)
+            paths.add(self._vault_path(place))
+            paths.update(
+                (Path(link) / os.path.relpath(place, target)).as_posix()
+                for link, target in also.items()
+                if place.startswith(target + os.sep)
+            )
+        return {path for path in paths if not os.path.isabs(path)}
+
     def _vault_path(self, path: str) -> str:
         try:
             return Path(path).relative_to(self._vault).as_posix()
         except ValueError:
             return path
+
+
+def _hidden(parts: list[str]) -> bool:
+    return any(part.startswith(".") for part in parts)
