@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import random
 from pathlib import Path
@@ -273,13 +274,39 @@ def test_a_damaged_file_of_words_is_made_anew(tmp_path: Path, harm: str) -> None
     elif harm == "gone":
         file.unlink()
     elif harm == "other form":
-        named.write_text(named.read_text("utf-8").replace('"form": 4', '"form": 1'), "utf-8")
+        told = json.loads(named.read_text("utf-8"))
+        named.write_text(json.dumps({**told, "form": told["form"] - 1}), "utf-8")
     else:
         named.write_text("[]", "utf-8")
     assert not is_used(tmp_path)
     assert content(tmp_path) == whole
     update(tmp_path)
     assert is_used(tmp_path)
+    assert content(tmp_path) == whole
+
+
+def test_a_damaged_list_of_changed_notes_hides_no_change(tmp_path: Path) -> None:
+    dice = make(tmp_path)
+    save(tmp_path, dice, "笔记 3.md")
+    update(tmp_path)
+    named = tmp_path / "data" / "kept.json"
+    told = json.loads(named.read_text("utf-8"))
+    assert told["label"]["changed"] == ["笔记 3.md"]
+    told["label"]["changed"] = ["笔记 2.md"]
+    named.write_text(json.dumps(told), "utf-8")
+    check_as_without(tmp_path)
+
+
+def test_a_disk_that_fails_while_it_is_checked_costs_only_a_slow_start(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(*_: object) -> int:
+        raise OSError(5, "Input/output error")
+
+    make(tmp_path)
+    whole = content(tmp_path)
+    monkeypatch.setattr(keeping, "_checksum", fails)
+    assert not is_used(tmp_path)
     assert content(tmp_path) == whole
 
 

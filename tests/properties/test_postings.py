@@ -13,6 +13,8 @@ from sidelight.query.lexical import LexicalQuery
 from sidelight.query.recall import recall_bm25
 from sidelight.store import postings
 from sidelight.store.catalog import Catalog
+from sidelight.store.columns import columns_of
+from sidelight.store.kept import KeptIndex
 from sidelight.store.rows import ChunkRow, NoteRow
 from sidelight.types import PassageKind, TermKind
 
@@ -25,7 +27,7 @@ def chunk(catalog: Catalog, path: str, index: int, words: list[str]) -> ChunkRow
     return ChunkRow(
         chunk_id=f"{path}#{index}", path=path, kind=PassageKind.LINES, heading_path=(),
         section_index=0, chunk_index=index, start_line=1, end_line=1, columns=None, node=None,
-        searchable=index != 3, language="zh", embed_hash="-".join(words), text_hash="00",
+        searchable=index != 3, language="zh", embed_hash="-".join(words).encode().hex(), text_hash="00",
         length=len(words),
         codes=np.array([catalog.vocabulary.code(word) for word in held], np.int32),
         counts=np.array(list(held.values()), np.int32),
@@ -60,6 +62,12 @@ def check_recall(catalog: Catalog, terms: list[QueryTerm], allowed: set[str] | N
     ]
 
 
+def started_again(catalog: Catalog) -> Catalog:
+    again = Catalog()
+    again.begin(KeptIndex(columns_of(catalog)))
+    return again
+
+
 @pytest.mark.parametrize("seed", range(20))
 def test_the_best_passages_are_those_that_reading_all_finds(
     seed: int, monkeypatch: pytest.MonkeyPatch
@@ -83,9 +91,31 @@ def test_the_best_passages_are_those_that_reading_all_finds(
             save(catalog, dice, path, stamp)
         if dice.random() < 0.5:
             catalog.settle()
+        if dice.random() < 0.03 * (seed % 3):
+            catalog = started_again(catalog)
         allowed = None if dice.random() < 0.6 else {f"{n}.md" for n in range(0, 9, 2)}
         check_recall(catalog, list(dice.choice(queries)), allowed)
     assert len(catalog.postings._segments) > 1 or catalog.postings._sorted
+
+
+@pytest.mark.parametrize("kept", [False, True])
+def test_a_day_of_saves_leaves_no_more_rows_than_twice_what_is_there(
+    kept: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(postings, "TAIL", 20)
+    dice, catalog = random.Random(1), Catalog()
+    for number in range(9):
+        save(catalog, dice, f"{number}.md", 0)
+    if kept:
+        catalog = started_again(catalog)
+    for stamp in range(1, 400):
+        save(catalog, dice, f"{dice.randrange(9)}.md", stamp)
+        catalog.settle()
+    live = catalog.searchable
+    assert len(catalog.postings._chunks) <= 2 * live + 2 * 20
+    held = sum(len(c.codes) for c in catalog.chunks.values() if c.searchable)
+    assert catalog.postings.size == held
+    check_recall(catalog, [term("拿铁"), term("error")], None)
 
 
 def test_a_vault_of_too_many_postings_is_recalled_by_its_tables(

@@ -17,6 +17,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from typing import BinaryIO
 
 from sidelight.config import write_private
 from sidelight.store.catalog import Catalog
@@ -26,8 +27,9 @@ from sidelight.store.mapped import map_arrays, write_arrays
 
 log = logging.getLogger(__name__)
 
-_FORM = 4  # of the file
+_FORM = 5  # of the file
 _NAMED = "kept.json"  # names the file in use; removing it is what makes the file count no more
+_SAID = "label"  # in it
 _FILES = "kept-*.bin"
 _EARLIER = ("words.json", "words-*.arrow")  # of form 1
 _BINARY = getattr(os, "O_BINARY", 0)  # Windows asks for it
@@ -40,13 +42,12 @@ class Label:
     """What stands in the naming file.
 
     Attributes:
-        form, made_with: how the file is to be read, and how notes were.
+        made_with: how notes were read.
         file, checksum: its name and CRC-32.
         stamp: of the tables when the file was last true but for `changed`.
         changed: paths of notes whose rows count instead.
     """
 
-    form: int
     made_with: str
     file: str
     checksum: int
@@ -81,10 +82,10 @@ def read(folder: Path, made_with: str) -> Found | None:
     """The kept index, mapped; None if there is none that counts."""
     try:
         label = _label(folder)
-        if (label.form, label.made_with) != (_FORM, made_with):
+        if label.made_with != made_with:
             return None
         file = folder / label.file
-        checked = _beside(lambda: _checksum(file) == label.checksum)
+        checked = _beside(file.open("rb"), label.checksum)
         return Found(KeptIndex(map_arrays(file)), label, checked)
     except FileNotFoundError:
         return None
@@ -103,10 +104,11 @@ def write(folder: Path, catalog: Catalog, made_with: str, stamp: str) -> bool:
             write_arrays(handle, columns)
             handle.flush()
             os.fsync(handle.fileno())
-        checksum = _checksum(temporary)
+        with temporary.open("rb") as handle:
+            checksum = _checksum(handle)
         file = folder / f"kept-{checksum:08x}.bin"
         _replace(temporary, file)
-        _name(folder, Label(_FORM, made_with, file.name, checksum, stamp, ()))
+        _name(folder, Label(made_with, file.name, checksum, stamp, ()))
     except OSError as error:
         log.warning("the kept index cannot be written (%s)", error.strerror)
         temporary.unlink(missing_ok=True)
@@ -126,7 +128,7 @@ def renew(folder: Path, stamp: str, changed: Sequence[str]) -> None:
         now = replace(label, stamp=stamp, changed=list(changed))
         if now != label:
             _name(folder, now)
-    except (OSError, ValueError, TypeError) as error:
+    except (OSError, LookupError, ValueError, TypeError) as error:
         log.warning("the kept index cannot be renewed (%s)", type(error).__name__)
 
 
@@ -161,14 +163,23 @@ def stamp(tables: Sequence[Path]) -> str:
 
 
 def _label(folder: Path) -> Label:
-    label = Label(**json.loads((folder / _NAMED).read_text("utf-8")))
-    if label.form == _FORM and Path(label.file).name != label.file:
-        raise ValueError("the file lies elsewhere")
+    told = json.loads((folder / _NAMED).read_text("utf-8"))
+    if told["form"] != _FORM:
+        raise FileNotFoundError  # as none of this form is there
+    label = Label(**told[_SAID])
+    if told["checksum"] != zlib.crc32(_text_of(label).encode()):
+        raise ValueError("what is said of the file is damaged")
     return label
 
 
 def _name(folder: Path, label: Label) -> None:
-    write_private(folder / _NAMED, json.dumps(asdict(label), ensure_ascii=False) + "\n")
+    checksum = zlib.crc32(_text_of(label).encode())
+    told = {"form": _FORM, "checksum": checksum, _SAID: asdict(label)}
+    write_private(folder / _NAMED, json.dumps(told) + "\n")
+
+
+def _text_of(label: Label) -> str:
+    return json.dumps(asdict(label))
 
 
 def _replace(temporary: Path, file: Path) -> None:
@@ -181,8 +192,16 @@ def _replace(temporary: Path, file: Path) -> None:
         temporary.unlink()
 
 
-def _beside(check: Callable[[], bool]) -> Future[bool]:
-    """Runs a check in a thread of its own."""
+def _beside(handle: BinaryIO, checksum: int) -> Future[bool]:
+    """Compares a file in a thread of its own; it is open, as a writer may replace it meanwhile."""
+
+    def check() -> bool:
+        try:
+            with handle:
+                return _checksum(handle) == checksum
+        except OSError:  # the disk fails
+            return False
+
     thread = ThreadPoolExecutor(1, thread_name_prefix="kept index")
     try:
         return thread.submit(check)
@@ -190,11 +209,10 @@ def _beside(check: Callable[[], bool]) -> Future[bool]:
         thread.shutdown(wait=False)
 
 
-def _checksum(file: Path) -> int:
+def _checksum(handle: BinaryIO) -> int:
     found = 0
-    with file.open("rb") as handle:
-        while part := handle.read(_READ_AT_ONCE):
-            found = zlib.crc32(part, found)
+    while part := handle.read(_READ_AT_ONCE):
+        found = zlib.crc32(part, found)
     return found
 
 

@@ -169,7 +169,7 @@ class Postings:
         """Sorts a long tail in, so that no query has to; costs nothing while it is short."""
         if self._end - self._sorted < TAIL:
             return
-        if not self._first and self._gone * 2 > self._end:
+        if len(self._row) * 2 < len(self._chunks):
             self._begin_anew()
         self._segments.append(self._of_rows(self._sorted, self._end))
         self._sorted, self._tail = self._end, None
@@ -273,11 +273,13 @@ class Postings:
         return next((i for i, s in enumerate(sizes) if s > _FAN * sizes[0]), len(sizes))
 
     def _begin_anew(self) -> None:
-        """Numbers the live passages from 0, where none is kept; all are tail then."""
+        """Numbers the live passages anew behind those that were kept; all are tail then."""
         live = [chunk for chunk in self._chunks if chunk is not None]
-        self._chunks, self._row, self._segments = [], {}, []
-        self._live[:], self._normed = False, _NOT_NORMED
-        self._sorted, self._tail, self.size, self._gone = 0, None, 0, 0
+        self._gone -= len(self._chunks) - len(live)
+        self.size -= sum(len(chunk.codes) for chunk in live)
+        self._segments = [] if self._kept is None else [self._kept.segment]
+        self._chunks, self._row, self._sorted, self._tail = [], {}, self._first, None
+        self._live[self._first :], self._normed = False, _NOT_NORMED
         for chunk in live:
             self.add(chunk)
 
