@@ -137,6 +137,7 @@ class Tables:
                 raise _cannot_open(self.folder.path, error) from error
             log.warning("the index is damaged and its notes are read anew")
             self.clear(vectors=False)
+            catalog.begin_anew()  # what is kept may be in it
             self.folder.remade.append("notes")
             return []
 
