@@ -507,7 +507,17 @@ class Indexer:
         lexical_only: bool = False,
         forced: bool = False,
     ) -> None:
-        """Scan, words, vectors, upkeep, once."""
+        """Scan, words, vectors, upkeep, once; a second time where the index proves damaged."""
+        try:
+            self._sync(report, stopped, lexical_only=lexical_only, forced=forced)
+        except VaultError:
+            raise
+        except Exception:
+            if not self.recover(suspect=True):
+                raise
+            self._sync(report, stopped, lexical_only=lexical_only, forced=forced)
+
+    def _sync(self, report: Report, stopped: Stopped, *, lexical_only: bool, forced: bool) -> None:
         report(Progress("scan", 0, 0))
         changes = self.scan(forced=forced)
         self.apply(changes, report, stopped)
