@@ -199,6 +199,27 @@ def test_commands_ask_the_running_daemon(
     assert daemon.process.poll() is None
 
 
+def test_index_says_why_the_daemon_cannot_go_on(
+    serve: Callable[..., Daemon], vault: Path, tmp_path: Path
+) -> None:
+    daemon = serve()
+    eventually(lambda: paths(daemon.search("桂花乌龙")))
+    away = vault.with_name("移走了")
+    vault.rename(away)
+    vault.mkdir()  # where a drive was mounted
+    try:
+        command = [sys.executable, "-m", "sidelight", "index", str(vault)]
+        ran = subprocess.run(
+            [*command, "--data-dir", str(tmp_path / "data")],
+            capture_output=True, text=True, encoding="utf-8", timeout=120,
+        )  # fmt: skip
+    finally:
+        vault.rmdir()
+        away.rename(vault)
+    assert ran.returncode == 1
+    assert ran.stderr.splitlines()[-1].startswith(f"sidelight: The vault {vault} is empty")
+
+
 def test_a_running_daemon_decides_by_a_new_calibration(
     serve: Callable[..., Daemon], vault: Path, tmp_path: Path
 ) -> None:

@@ -101,6 +101,22 @@ def test_a_drive_that_goes_while_it_is_watched_takes_no_notes_with_it(
     check_waits(kept.engines[-1], drive)
 
 
+def test_a_drive_that_is_mounted_later_is_watched_from_then_on(
+    kept: Kept, drive: Drive, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The system tells neither of the drive nor, until it watches anew, of what is saved there."""
+    drive.unmount()
+    engine = kept.watched()
+    restarts: list[object] = []
+    monkeypatch.setattr(engine._watcher, "restart", restarts.append)
+    drive.mount()
+    engine._worker.rescan()
+    wait_for(lambda: len(found(engine, "袋狼")) == 2 and restarts)
+    engine._worker.rescan()
+    wait_for(lambda: engine.state().pending == 0)
+    assert len(restarts) == 1
+
+
 @pytest.mark.parametrize("act", ["emptied", "deleted", "written"])
 def test_a_folder_without_a_drive_is_what_it_shows(kept: Kept, drive: Drive, act: str) -> None:
     if act == "emptied":

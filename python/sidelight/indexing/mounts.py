@@ -39,26 +39,33 @@ class Mounts:
             self._known = frozenset(map(str, json.loads(file.read_text("utf-8"))))
         except (OSError, ValueError, TypeError):  # none yet, or not readable
             self._known = frozenset()
+        self._mounted: frozenset[str] | None = None  # when last looked
 
-    def see(self, files: Iterable[str]) -> None:
+    def see(self, files: Iterable[str]) -> bool:
         """Remembers which folders of these files are mounted, and which were and are away.
 
         Looks once at each folder.
 
         Args:
             files: all vault paths that a scan found.
+
+        Returns:
+            Whether a drive was mounted since the last call: nobody watches it.
         """
         devices = {"": _device(self._vault)}
         for folder in sorted({above for path in files for above in _folders(path)}):
             devices[folder] = _device(self._vault / folder)  # after the one around it
-        mounted = {folder for folder in devices if folder and _differs(folder, devices)}
-        known = frozenset(mounted | set(self.away()))
+        mounted = frozenset(f for f in devices if f and _differs(f, devices))
+        came = self._mounted is not None and bool(mounted - self._mounted)
+        self._mounted = mounted
+        known = mounted | set(self.away())
         if known != self._known:
             self._known = known
             try:
                 write_private(self._file, json.dumps(sorted(known), ensure_ascii=False))
             except OSError as error:
                 log.warning("mounted folders are not remembered: %s", error.strerror)
+        return came
 
     def away(self) -> list[str]:
         """Folders whose drive is not mounted now."""

@@ -83,6 +83,7 @@ class Indexer:
         self.out_of_reach = OutOfReach()
         self.unlisted: tuple[tuple[str, Problem], ...] = ()  # what the last scan left out
         self.unseen: frozenset[str] = frozenset()  # notes known to have changed, not committed
+        self.drive_came = False  # between the last two scans, in a folder of the vault
         self.may_be_empty = False  # a person said so: of the next scan
         self._tables = tables
         self._catalog = catalog
@@ -140,7 +141,7 @@ class Indexer:
             )
         self._forced = forced
         self._wait_for(changes, in_the_cloud, unlisted)
-        self._mounts.see(names)
+        self.drive_came = self._mounts.see(names)
         self._rename_targets(names | waiting)
         present = seen | waiting
         changes.gone = sorted(p for p in self._catalog.notes if p not in present)

@@ -245,7 +245,7 @@ class Worker:
             changes = self._indexer.scan(forced=forced)
             if not self._polling:
                 self._problem = ""
-            if self._away:
+            if self._away or self._indexer.drive_came:
                 self._away = False
                 self._on_back()
             self._apply(changes)
