@@ -218,7 +218,7 @@ class Engine:
             self._worker.stop()
         self._workers.shutdown(wait=False, cancel_futures=True)
         if self._lock is not None and not self._closed:
-            self._tables.keep(self._catalog, whole=False)
+            self._tables.keep(self._catalog, interrupted=lambda: True)
         self._models.release()
         if self._lock is not None:
             self._lock.release()

@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 import os
 import random
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from kept_index import wait_for
+from kept_index import found, wait_for
 
 from sidelight.config import Settings
 from sidelight.engine import Engine
@@ -17,6 +18,7 @@ from sidelight.query import lookup
 from sidelight.query.lexical import LexicalQuery
 from sidelight.query.recall import recall_bm25
 from sidelight.store import keeping
+from sidelight.store.catalog import Catalog
 from sidelight.store.kept import KeptIndex
 from sidelight.store.rows import ChunkRow, NoteHead
 from sidelight.store.tables import Tables
@@ -363,3 +365,37 @@ def test_a_reader_uses_what_is_kept_and_keeps_nothing(tmp_path: Path) -> None:
     keeping.forget(data)
     Engine.open(tmp_path / "vault", data_dir=data, lexical_only=True, read_only=True).close()
     assert not list(data.glob("kept*"))
+
+
+@pytest.mark.parametrize("name", ["saved meanwhile.md", "其间保存.md"])
+def test_a_note_saved_while_all_is_kept_does_not_wait(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    """It takes seconds for a large vault: it is left for the next time that nothing waits."""
+    made: list[bool] = []
+    real = keeping.columns_of
+
+    def columns_of(catalog: Catalog, interrupted: Callable[[], bool]) -> Any:
+        def looked() -> bool:
+            if not made:  # saved while the first notes are taken apart
+                (tmp_path / "vault" / name).write_text("thylacine 袋狼\n", "utf-8")
+                wait_for(interrupted)
+            return interrupted()
+
+        columns = real(catalog, looked)
+        made.append(columns is not None)
+        return columns
+
+    (tmp_path / "vault").mkdir()
+    for number in range(12):
+        (tmp_path / "vault" / f"笔记 {number}.md").write_text(f"marzipan 拿铁 {number}\n", "utf-8")
+    monkeypatch.setattr(keeping, "columns_of", columns_of)
+    monkeypatch.setattr("sidelight.indexing.tidying.QUIET_S", 0.5)
+    engine = open_engine(tmp_path, debounce_ms=10, gate_strictness="off")
+    try:
+        engine.start()
+        wait_for(lambda: len(made) >= 2)
+        assert made == [False, True]
+        assert found(engine, "袋狼") == [name]
+    finally:
+        engine.close()

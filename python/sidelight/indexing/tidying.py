@@ -38,6 +38,7 @@ class Tidying:
 
     Attributes:
         commits: since the last compaction began.
+        interrupted: whether a step that can be left for later should be: someone waits.
     """
 
     def __init__(
@@ -47,6 +48,7 @@ class Tidying:
         self._catalog = catalog
         self._clock = clock
         self.commits = 0
+        self.interrupted: Callable[[], bool] = lambda: False
         self._written = clock()  # when the last commit or compaction was
         self._old_versions = False  # whether there are some to delete
         self._steps: deque[tuple[str, Step]] = deque()  # of the round under way, with their phase
@@ -101,13 +103,15 @@ class Tidying:
         self._steps.clear()
         if compaction:
             self.commits = 0
-            self._steps += [("compact", s) for s in self._tables.compaction(self._catalog)]
+            steps = self._tables.compaction(self._catalog, self.interrupted)
+            self._steps += [("compact", step) for step in steps]
         if cleaning:
             self._old_versions = False
             if self._started:
                 self._replaced_some()  # some of what a crash left goes only a minute from now
             self._started = False
-            self._steps += [("cleanup", step) for step in self._tables.cleaning(self._catalog)]
+            steps = self._tables.cleaning(self._catalog, self.interrupted)
+            self._steps += [("cleanup", step) for step in steps]
         self._planned = len(self._steps)
 
     def _next(self, report: Report) -> None:

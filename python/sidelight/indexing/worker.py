@@ -67,6 +67,7 @@ class Worker:
         self._busy = True
         self._noticed: float | None = time.monotonic()  # when the first of `_paths` was
         self._busy_since: float | None = None  # when the first of what is being done was
+        indexer.tidying.interrupted = self._has_news
         self._thread = threading.Thread(target=self._run, name="indexer", daemon=True)
 
     # ------------------------------------------------------------------ from other threads

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from array import array
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -23,11 +23,21 @@ from sidelight.vault.links import target_keys
 Columns = dict[str, NDArray[Any]]
 
 
-def columns_of(catalog: Catalog) -> Columns:
-    """All of them. Takes some 60 µs a passage; whoever changes the catalog waits meanwhile."""
+def columns_of(catalog: Catalog, interrupted: Callable[[], bool]) -> Columns | None:
+    """All of them; takes some 60 µs a passage.
+
+    Args:
+        catalog: not changed meanwhile, so whoever would change it waits.
+        interrupted: whether someone does; looked at after each note.
+
+    Returns:
+        None if it was interrupted.
+    """
     paths = sorted(catalog.notes)
     passages, notes = _Passages(), _Notes()
     for path in paths:
+        if interrupted():
+            return None
         for chunk in catalog.by_note[path]:
             passages.add(chunk, note=len(notes.rows["size"]))
         notes.add(catalog.notes.read(path))

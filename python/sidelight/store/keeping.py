@@ -13,7 +13,7 @@ import json
 import logging
 import os
 import zlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -94,9 +94,13 @@ def read(folder: Path, made_with: str) -> Found | None:
         return None
 
 
-def write(folder: Path, catalog: Catalog, made_with: str, stamp: str) -> bool:
+def write(
+    folder: Path, catalog: Catalog, made_with: str, stamp: str, interrupted: Callable[[], bool]
+) -> bool:
     """Keeps all of a catalog; a full disk only costs the next start. Whether it is kept."""
-    columns = columns_of(catalog)
+    columns = columns_of(catalog, interrupted)
+    if columns is None:
+        return False
     temporary = folder / f".kept-{os.getpid()}.tmp"  # `sweep` knows the ending
     try:
         private = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | _BINARY, 0o600)

@@ -52,6 +52,10 @@ _WORD_TABLES = {"chunks": CHUNKS, "notes": NOTES, "history": HISTORY}
 Step = Callable[[], None]
 
 
+def _never() -> bool:
+    return False
+
+
 class Tables:
     """The tables of one vault's index. One process writes, any may read.
 
@@ -157,12 +161,13 @@ class Tables:
         """What the files of notes and chunks are now."""
         return keeping.stamp([self.folder.place("chunks"), self.folder.place("notes")])
 
-    def keep(self, catalog: Catalog, *, whole: bool = True) -> None:
+    def keep(self, catalog: Catalog, interrupted: Callable[[], bool]) -> None:
         """Sees to it that the next start need not work out what this catalog holds.
 
         Args:
             catalog: the same as the tables.
-            whole: whether all of it may be written, which takes seconds where there is much.
+            interrupted: asked while all of it is written, which takes seconds where there is
+                much; then it is left for another time.
         """
         self.vectors.keep(catalog)
         if not self.made_with or catalog.searchable < _WORTH_KEEPING:
@@ -170,7 +175,7 @@ class Tables:
         changed = self._not_as_kept
         if changed is not None and loading.few(len(changed), len(catalog.notes)):
             keeping.renew(self.folder.path, self.stamp(), sorted(changed))
-        elif whole and keeping.write(self.folder.path, catalog, self.made_with, self.stamp()):
+        elif keeping.write(self.folder.path, catalog, self.made_with, self.stamp(), interrupted):
             self._not_as_kept = set()
 
     def forget_kept(self) -> None:
@@ -386,23 +391,23 @@ class Tables:
 
     # ------------------------------------------------------------------ upkeep
 
-    def compaction(self, catalog: Catalog) -> list[Step]:
+    def compaction(self, catalog: Catalog, interrupted: Callable[[], bool] = _never) -> list[Step]:
         """What merging small files and forgetting unused rows takes, in small steps; see `upkeep`.
 
         A step is one action on one table, and raises IndexUnavailableError as `replace` does.
-        Between two of them anything may be read and written.
+        Between two of them anything may be read and written. For `interrupted` see `keep`.
         """
         return [
             self._step(lambda: upkeep.forget_history(self._history, len(catalog.notes))),
             self._step(lambda: self.vectors.drop_unused(catalog)),
             self._step(lambda: self._keep_word_index(catalog)),
             *self._each_table(upkeep.compact),
-            lambda: self.keep(catalog),
+            lambda: self.keep(catalog, interrupted),
         ]
 
-    def cleaning(self, catalog: Catalog) -> list[Step]:
+    def cleaning(self, catalog: Catalog, interrupted: Callable[[], bool] = _never) -> list[Step]:
         """What deleting versions that nobody reads any more takes, in such steps."""
-        return [*self._each_table(upkeep.clean_up), lambda: self.keep(catalog)]
+        return [*self._each_table(upkeep.clean_up), lambda: self.keep(catalog, interrupted)]
 
     def compact(self, catalog: Catalog) -> None:
         """All of `compaction`, at once."""
