@@ -359,6 +359,30 @@ def test_a_full_disk_costs_only_the_next_start(
     assert is_used(tmp_path)
 
 
+def test_what_is_kept_is_made_anew_once_most_notes_changed(tmp_path: Path) -> None:
+    dice = make(tmp_path)
+    (before,) = (tmp_path / "data").glob("kept-*.bin")
+    for number in range(5):
+        save(tmp_path, dice, f"笔记 {number}.md")
+    update(tmp_path)
+    assert before.exists()
+    for number in range(5, 9):
+        save(tmp_path, dice, f"笔记 {number}.md")
+    update(tmp_path)
+    assert not before.exists()
+    check_as_without(tmp_path)
+
+
+def test_a_vault_that_became_small_keeps_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make(tmp_path)
+    assert is_used(tmp_path)
+    monkeypatch.setattr("sidelight.store.tables._WORTH_KEEPING", 1_000)
+    update(tmp_path)
+    assert not list((tmp_path / "data").glob("kept*"))
+
+
 def test_a_reader_uses_what_is_kept_and_keeps_nothing(tmp_path: Path) -> None:
     make(tmp_path)
     data = tmp_path / "data"

@@ -21,7 +21,9 @@ from sidelight.store.schema import LIGHT_CHUNK, LIGHT_NOTE, chunk_rows
 from sidelight.store.statements import STATEMENT_VALUES, parts
 
 _LOADED_AT_ONCE = 16_384  # chunks: their terms take some 25 MB, and each term is looked up once
-_MOST_CHANGED = 20  # one note in so many may differ from what is kept, else all are read
+# One note in so many may differ from what is kept, or as many as one statement names, but at most
+# half of them: else all are read.
+_MOST_CHANGED = 20
 
 
 class Source(Protocol):
@@ -76,7 +78,7 @@ def _begin(catalog: Catalog, found: Found) -> bool:
 
 def few(changed: int, notes: int) -> bool:
     """Whether what is kept of `notes` notes is worth having although some changed."""
-    return changed <= max(STATEMENT_VALUES, notes // _MOST_CHANGED)
+    return changed <= max(min(STATEMENT_VALUES, notes // 2), notes // _MOST_CHANGED)
 
 
 def differing_notes(source: Source, found: Found) -> set[str]:

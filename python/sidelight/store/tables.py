@@ -170,7 +170,12 @@ class Tables:
                 much; then it is left for another time.
         """
         self.vectors.keep(catalog)
-        if not self.made_with or catalog.searchable < _WORTH_KEEPING:
+        if not self.made_with:
+            return
+        if catalog.searchable < _WORTH_KEEPING:
+            self._not_as_kept = None
+            with contextlib.suppress(OSError):  # of a vault that was larger; it costs only space
+                keeping.forget(self.folder.path)
             return
         changed = self._not_as_kept
         if changed is not None and loading.few(len(changed), len(catalog.notes)):
