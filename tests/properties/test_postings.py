@@ -63,8 +63,10 @@ def check_recall(catalog: Catalog, terms: list[QueryTerm], allowed: set[str] | N
 
 
 def started_again(catalog: Catalog) -> Catalog:
+    columns = columns_of(catalog, lambda: False)
+    assert columns is not None
     again = Catalog()
-    again.begin(KeptIndex(columns_of(catalog)))
+    again.begin(KeptIndex(columns))
     return again
 
 
