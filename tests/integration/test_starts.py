@@ -13,6 +13,7 @@ import pytest
 from sidelight.config import Settings
 from sidelight.engine import Engine
 from sidelight.store.lance import leave_unopened
+from sidelight.store.rows import ChunkRow
 
 NOTES = {
     "Garden.md": "---\naliases: [花园]\n---\n# Compost\n\nsoil soil soil\n\n## 堆肥\n\n拿铁，拿铁。\n",
@@ -28,7 +29,7 @@ def rows(engine: Engine) -> dict[str, Any]:
     chunks = {
         chunk.chunk_id: [
             getattr(chunk, name)
-            for name in chunk.__slots__
+            for name in ChunkRow.__slots__
             if name not in ("codes", "counts", "number", "__weakref__")
         ]
         + sorted(zip(map(catalog.vocabulary.term, chunk.codes), chunk.counts.tolist(), strict=True))

@@ -131,10 +131,6 @@ class Folder:
         with writing(self.path):
             write_private(self.path / _FACTS, json.dumps(facts, indent=2) + "\n")
 
-    def size_bytes(self) -> int:
-        """Size of the data folder on disk."""
-        return sum(f.stat().st_size for f in self.path.rglob("*") if f.is_file())
-
 
 def facts_of(path: Path) -> dict[str, str]:
     """The facts of the index in a data folder, as `Folder.facts`."""

@@ -231,10 +231,6 @@ class TermRuns:
     codes: NDArray[np.int32]
     counts: NDArray[np.uint16]
 
-    def codes_of(self, passage: int) -> NDArray[np.int32]:
-        """The terms of one passage."""
-        return self.codes[self.bounds[passage] : self.bounds[passage + 1]]
-
 
 @dataclass(frozen=True, slots=True)
 class ChunkDraft:
