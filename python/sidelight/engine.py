@@ -187,6 +187,7 @@ class Engine:
     def start(self) -> None:
         """Watches the vault and keeps the index up to date in the background."""
         paused = self.places.paused.exists()
+        self._progress = Progress("paused" if paused else "scan", 0, 0)  # until it begins
         loading = self._models.no_vectors == LOADING and bool(self._catalog.notes)
         worker = self._worker = Worker(
             self._indexer, self._tell, self._watch_again, paused=paused, held=loading

@@ -249,6 +249,19 @@ def test_a_pause_of_what_is_all_indexed_leaves_nothing_waiting(kept: Kept) -> No
     wait_for(lambda: engine.status()[1].phase == "paused" and engine.state().pending == 0)
 
 
+@pytest.mark.parametrize(("paused", "phase"), [(False, "scan"), (True, "paused")])
+def test_it_is_not_idle_before_it_has_begun(
+    kept: Kept, monkeypatch: pytest.MonkeyPatch, paused: bool, phase: str
+) -> None:
+    kept.put("花.md", "marzipan 拿铁\n")
+    if paused:
+        kept.watched().pause()
+    monkeypatch.setattr(worker.Worker, "start", lambda _: None)
+    engine = kept.open()
+    engine.start()
+    assert engine.status()[1].phase == phase
+
+
 def test_every_note_that_is_not_read_yet_counts_as_waiting(
     kept: Kept, monkeypatch: pytest.MonkeyPatch
 ) -> None:
