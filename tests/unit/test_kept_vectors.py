@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import shutil
+import threading
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +13,7 @@ import pytest
 from sidelight.store import vector_tables
 from sidelight.store.catalog import Catalog
 from sidelight.store.folder import Folder
+from sidelight.store.rounded import Rounded
 from sidelight.store.rows import name_hash
 from sidelight.store.vector_tables import VectorTables
 from sidelight.store.vectors import Matrix, VectorMatrix
@@ -185,3 +188,27 @@ def test_another_model_s_vectors_go(tmp_path: Path) -> None:
     tables.open("b model", DIMENSION, centre, "b")
     tables.keep_only("b model")
     assert not list(tmp_path.glob("vectors_a*"))
+
+
+def test_a_search_while_vectors_are_kept_leaves_each_in_its_place(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Both prepare new vectors: done at the same time, they came in twice, for good."""
+    tables, matrix = opened(tmp_path)
+    add(tables, matrix, 0, 20)
+    catalog = Catalog()
+    catalog.vectors = matrix
+    took_in, both_inside = Rounded.add, threading.Barrier(2)
+
+    def slowly(self: Rounded, rows: Matrix, room: int) -> None:
+        with contextlib.suppress(threading.BrokenBarrierError):
+            both_inside.wait(0.2)
+        took_in(self, rows, room)
+
+    monkeypatch.setattr(Rounded, "add", slowly)
+    keeping = threading.Thread(target=lambda: tables.keep(catalog))
+    keeping.start()
+    with catalog.lock:
+        standing = matrix.standing()
+    keeping.join()
+    assert standing.rounded.count == len(matrix) == 20

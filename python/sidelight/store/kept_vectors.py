@@ -16,6 +16,7 @@ import os
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -25,7 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sidelight.config import write_private
-from sidelight.store.vectors import VectorMatrix
+from sidelight.store.vectors import Prepared, VectorMatrix
 
 log = logging.getLogger(__name__)
 
@@ -109,17 +110,24 @@ class KeptVectors:
             part.begin(np.zeros((0, matrix.dimension), np.float32), [])
         return False
 
-    def keep(self, matrix: VectorMatrix) -> None:
-        """Appends what is new in memory; a full disk only costs the next start."""
+    def keep(self, matrix: VectorMatrix, lock: AbstractContextManager[Any]) -> None:
+        """Appends what is new in memory; a full disk only costs the next start.
+
+        Args:
+            matrix: what `read` filled or would fill.
+            lock: of those who search in it, as they prepare it too.
+        """
+        with lock:
+            prepared = matrix.prepared()
         forgotten = [part.forgotten for part in _parts_of(matrix)]
         before = self._label if self._forgotten == forgotten else None  # else rows have moved
         files = before.files if before else f"{self._name}.kept-{time.time_ns()}"
         try:
             counts = [
                 self._append(f"{files}-{number}", column, *(before.counts[number] if before else _EMPTY))
-                for number, column in enumerate(_columns(matrix))
+                for number, column in enumerate(_columns(matrix, prepared))
             ]  # fmt: skip
-            moments = self._write_moments(files, matrix)
+            moments = self._write_moments(files, prepared)
             label = _Label(
                 _FORM, matrix.dimension, self._centred_by, self._stamp(), files, counts, moments
             )
@@ -176,9 +184,9 @@ class KeptVectors:
         counted = np.unpackbits(np.frombuffer(data[numbers:], np.uint8), count=label.counts[0][0])
         return np.frombuffer(data[:numbers], np.float64), counted.astype(bool)
 
-    def _write_moments(self, files: str, matrix: VectorMatrix) -> int:
+    def _write_moments(self, files: str, prepared: Prepared) -> int:
         """Writes the moments and which rows are in them; the CRC-32 that names the file."""
-        _, _, moments, counted = matrix.prepared()
+        _, _, moments, counted = prepared
         data = moments.tobytes() + np.packbits(counted).tobytes()
         crc = crc32(data)
         file = os.open(
@@ -224,9 +232,9 @@ def _parts_of(matrix: VectorMatrix) -> list[VectorMatrix]:
     return [matrix] if matrix.names is None else [matrix, matrix.names]
 
 
-def _columns(matrix: VectorMatrix) -> list[NDArray[Any]]:
+def _columns(matrix: VectorMatrix, prepared: Prepared) -> list[NDArray[Any]]:
     """Rows and hashes of the texts, their rounded rows and steps, rows and hashes of names."""
-    rounded, steps, _, _ = matrix.prepared()
+    rounded, steps, _, _ = prepared
     columns = [(part.all_rows(), _packed(part.hashes)) for part in _parts_of(matrix)]
     return [*columns[0], rounded, steps, *(column for both in columns[1:] for column in both)]
 

@@ -92,7 +92,7 @@ class VectorTables:
                 and matrix.model_id in self._kept
                 and len(matrix) >= _WORTH_KEEPING
             ):
-                self._kept[matrix.model_id].keep(matrix)
+                self._kept[matrix.model_id].keep(matrix, catalog.lock)
 
     def _table(self, model_id: str) -> Any:
         """A model's table, opened when it is first asked for."""

@@ -25,6 +25,8 @@ _LOOKED_AT_EXACTLY = 2_000
 _UNRELATED_MEAN, _UNRELATED_SPREAD, _UNRELATED_TEXTS = 0.10, 0.08, 30
 
 Matrix = NDArray[np.float32]
+# Rounded rows, their steps, the moments, and which rows are in these.
+Prepared = tuple[NDArray[np.int8], Matrix, NDArray[np.float64], NDArray[np.bool_]]
 Centre = Callable[[Matrix, Sequence[str]], Matrix]
 
 
@@ -147,9 +149,7 @@ class VectorMatrix:
         self._moments.begin(moments, int(counted.sum()))
         self._counted, self._counted_when = counted, ((-1, -1), -1)
 
-    def prepared(
-        self,
-    ) -> tuple[NDArray[np.int8], NDArray[np.float32], NDArray[np.float64], NDArray[np.bool_]]:
+    def prepared(self) -> Prepared:
         """What `prepare` makes: rounded rows with their steps, the moments and the rows in them."""
         self.prepare()
         return *self._rounded.all(), self._moments.all(), self._counted
