@@ -258,7 +258,8 @@ def _telling_terms(chunks: Sequence[ChunkRow], index: Index) -> list[QueryTerm]:
 
 
 def _middle(chunks: Sequence[ChunkRow], index: Index) -> NDArray[np.float32] | None:
-    rows = index.catalog.vectors.rows(c.embed_hash for c in chunks)
+    with index.catalog.lock:  # a clean-up may move rows meanwhile
+        rows = index.catalog.vectors.rows(c.embed_hash for c in chunks)
     if not len(rows):
         return None
     middle = rows.mean(axis=0)
