@@ -253,6 +253,18 @@ def test_own_words_make_what_was_kept_count_no_more(tmp_path: Path) -> None:
     check_as_without(tmp_path)
 
 
+def test_an_older_copy_of_what_was_kept_with_other_words_does_not_count(tmp_path: Path) -> None:
+    make(tmp_path)
+    before = {file: file.read_bytes() for file in (tmp_path / "data").glob("kept*")}
+    words = ("窑炉温度",)
+    update(tmp_path, user_words=words)
+    keeping.forget(tmp_path / "data")
+    for file, data in before.items():
+        file.write_bytes(data)
+    assert words[0] in content(tmp_path, user_words=words)["df"]
+    check_as_without(tmp_path, user_words=words)
+
+
 def test_a_rebuild_forgets_what_was_kept(tmp_path: Path) -> None:
     make(tmp_path)
     content(tmp_path)
