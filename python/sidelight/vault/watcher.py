@@ -114,8 +114,8 @@ class Watcher:
                 poll_delay_ms=_POLLED_FILE_SYSTEMS,
             ):
                 if self._lost:
-                    self._lost = False
                     self._on_found()
+                    self._lost = False
                 if changes:
                     self._on_changes(self._vault_paths({path for _, path in changes}))
                 if time.monotonic() - looked < _LOOK_AT_FOLDER_S:
