@@ -109,6 +109,31 @@ def test_52_a_lost_race_is_run_again() -> None:
         statements.retry(lambda: (_ for _ in ()).throw(RuntimeError("other")))
 
 
+@pytest.mark.parametrize("share", ["shared notes", "共享 笔记"])
+def test_55_an_index_on_a_network_path_of_windows_is_refused_in_one_line(
+    kept: Kept, monkeypatch: pytest.MonkeyPatch, share: str
+) -> None:
+    """What LanceDB says there (lancedb/lancedb#2623); nothing counts as damaged and made anew."""
+    kept.put("a.md", "marzipan 拿铁\n")
+    kept.synced().close()
+    kept.data = kept.data.rename(kept.data.with_name(share))
+    said = (
+        f'lance error: LanceError(IO): Unable to convert URL "file:///{share}" to filesystem path'
+    )
+    with monkeypatch.context() as there:
+
+        def refused(*args: Any) -> Any:
+            raise RuntimeError(said)
+
+        there.setattr(store_folder.Folder, "table", refused)
+        there.setattr(store_folder.Folder, "names", refused)
+        with pytest.raises(IndexUnavailableError, match="network drive") as refusal:
+            kept.open().sync(lexical_only=True)
+    assert "--data-dir" in refusal.value.remedy
+    assert share in str(refusal.value)
+    assert found(kept.open(), "拿铁") == ["a.md"], "what was there still is"
+
+
 def test_56_a_model_id_is_a_plain_table_name() -> None:
     assert table_name("multi/lingual e5:小") == "vectors_multi_lingual_e5__"
 

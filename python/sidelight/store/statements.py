@@ -22,7 +22,8 @@ STATEMENT_VALUES = 400  # values in one predicate; keeps the statement well unde
 _ATTEMPTS = 5
 # What the system says when the place is at fault, not the file: such an index is kept.
 _PLACE = re.compile(
-    r"permission|denied|no space|disk full|quota|read-only|too many open|os error (13|24|28|30)\b",
+    r"permission|denied|no space|disk full|quota|read-only|too many open|convert url|"
+    r"os error (13|24|28|30)\b",
     re.IGNORECASE,
 )
 _OF_THE_SYSTEM = re.compile(r"([^:()]+) \(os error \d+\)")

@@ -497,6 +497,11 @@ def _collector_off() -> Iterator[None]:
 
 
 def _cannot_open(folder: Path, error: Exception) -> IndexUnavailableError:
+    if "convert URL" in str(error):  # lancedb/lancedb#2623; a drive letter of a share, too
+        return IndexUnavailableError(
+            f"The index in {folder} lies on a network drive, which LanceDB cannot open.",
+            "Leave out --data-dir, or name a folder on this computer with it.",
+        )
     return IndexUnavailableError(
         f"The index in {folder} cannot be opened ({short(error)}).",
         "Check permissions and free space, or make it anew with `sidelight index VAULT --rebuild`.",
