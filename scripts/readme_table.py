@@ -63,6 +63,10 @@ OWN: Names = {
         "of that, over imports, model and tokenizer",
         "其中导入的库、模型和分词器以外的部分",
     ),
+    "query: the same without mapped files": (
+        "the same without mapped files, which the system may take back",
+        "同上，不计映射的文件（系统随时可以收回）",
+    ),
 }
 ONCE: Names = {
     "person: sidelight --help, median": ("help of the command line", "命令行的帮助"),
