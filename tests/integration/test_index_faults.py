@@ -382,7 +382,9 @@ def test_what_is_saved_between_the_first_scan_and_the_first_watch_is_found(
     real = vault_watcher.watch
     monkeypatch.setattr(vault_watcher, "watch", late)
     kept.put("a.md", "marzipan 拿铁\n")
-    engine = kept.watched()
+    engine = kept.synced()
+    engine.start()
+    wait_for(lambda: not engine._worker.busy)  # type: ignore[union-attr]
     assert found(engine, "marzipan") == ["a.md"]
     kept.put(name, "thylacine 袋狼\n")
     scanned.set()
