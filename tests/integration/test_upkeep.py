@@ -14,7 +14,7 @@ from kept_index import QUICK, Kept, found, wait_for
 from tiny_models import write_model
 
 from sidelight.config import Settings
-from sidelight.indexing import tidying
+from sidelight.indexing import tidying, worker
 from sidelight.models.embedder import Embedder
 from sidelight.store import upkeep
 from sidelight.types import Progress
@@ -84,6 +84,37 @@ def test_a_second_scan_forgets_nothing_of_the_cleaning_that_a_start_owes(kept: K
     tidying.after_scan()
     assert owed > 1
     assert len([phase for phase, _ in tidying._steps if phase == "cleanup"]) == owed
+
+
+@pytest.mark.parametrize("slow", [False, True])
+def test_tidying_is_told_only_where_it_takes_a_while(
+    kept: Kept, monkeypatch: pytest.MonkeyPatch, slow: bool
+) -> None:
+    """A banner for a tenth of a second, half a minute after each save, tells nobody anything."""
+    kept.put("甲.md", "marzipan 拿铁\n")
+    engine = kept.synced()
+    monkeypatch.setattr(tidying, "_TOLD_AFTER_S", 0.0 if slow else 1e9)
+    told: list[Progress] = []
+    engine._indexer.tidying.committed()
+    engine._indexer.tidying.finish(told.append)
+    assert {progress.phase for progress in told} == ({"compact", "cleanup"} if slow else set())
+
+
+def test_memory_is_given_back_after_tidying_that_nobody_was_told_of(
+    kept: Kept, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tidying, "QUIET_S", 0.2)
+    monkeypatch.setattr(tidying, "_TOLD_AFTER_S", 1e9)
+    done: list[str] = []
+    real = upkeep.compact
+    monkeypatch.setattr(upkeep, "compact", lambda t: (done.append("compacted"), real(t)))
+    monkeypatch.setattr(worker, "give_back_memory", lambda: done.append("given back"))
+    kept.put("甲.md", "marzipan 拿铁\n")
+    engine = kept.watched()
+    wait_for(lambda: engine._indexer.tidying.wait_s() != 0.0)
+    done.clear()
+    kept.put("乙.md", "nougat 绿茶\n")
+    wait_for(lambda: "compacted" in done and "given back" in done[done.index("compacted") :])
 
 
 def _leftover(data: Path, table: str) -> Path:

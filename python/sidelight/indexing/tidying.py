@@ -23,6 +23,7 @@ log = logging.getLogger(__name__)
 
 COMPACT_AFTER = 200  # commits: 50 unindexed updates cost a query 5 ms, an optimize 0.6 s
 QUIET_S = 30.0  # without a commit: the person has stopped writing for now
+_TOLD_AFTER_S = 2.0  # a round that is done sooner would only flicker before a person's eyes
 _CLEAN_AFTER_S = KEEP_VERSIONS_S + 5.0  # so that all but the last versions are old enough
 
 Report = Callable[[Progress], None]
@@ -53,6 +54,7 @@ class Tidying:
         self._old_versions = False  # whether there are some to delete
         self._steps: deque[tuple[str, Step]] = deque()  # of the round under way, with their phase
         self._planned = 0  # steps of that round
+        self._began = 0.0  # when it did
         self._started = True  # what a crash left has not been looked for yet
 
     def committed(self) -> None:
@@ -113,10 +115,12 @@ class Tidying:
             steps = self._tables.cleaning(self._catalog, self.interrupted)
             self._steps += [("cleanup", step) for step in steps]
         self._planned = len(self._steps)
+        self._began = self._clock()
 
     def _next(self, report: Report) -> None:
         phase, step = self._steps[0]
-        report(Progress(phase, self._planned - len(self._steps), self._planned))
+        if self._clock() - self._began >= _TOLD_AFTER_S:
+            report(Progress(phase, self._planned - len(self._steps), self._planned))
         try:
             step()
         except IndexUnavailableError as error:  # nothing is lost; the next spell tries again

@@ -64,6 +64,7 @@ class Worker:
         self._problem = ""
         self._tasks: list[Callable[[], None]] = [indexer.know_names] if paused else []
         self._reported = (0.0, "")
+        self._tidied = False  # since it last gave memory back
         self._busy = True
         self._noticed: float | None = time.monotonic()  # when the first of `_paths` was
         self._busy_since: float | None = None  # when the first of what is being done was
@@ -309,9 +310,11 @@ class Worker:
         tidying = self._indexer.tidying
         if tidying.wait_s() == 0.0:
             tidying.run(self._tell)
+            self._tidied = True
             return
-        if self._reported[1] != "idle":
+        if self._tidied or self._reported[1] != "idle":
             give_back_memory()
+        self._tidied = False
         self._tell(Progress("idle", 1, 1))
         waits = [tidying.wait_s(), self._indexer.out_of_reach.wait_s()]
         if self._polling:
