@@ -15,6 +15,8 @@ export const SAID_ZH: Readonly<Record<string, string>> = {
     "无法写入 {1} 中的索引（{2}）。请腾出磁盘空间或检查文件夹的权限；什么都没有丢失。",
   "The index in {} cannot be opened ({}).":
     "无法打开 {1} 中的索引（{2}）。请检查权限和磁盘空间，或用 sidelight index VAULT --rebuild 重新生成。",
+  "The index in {} lies on a network drive, which LanceDB cannot open.":
+    "{1} 中的索引位于网络驱动器上，LanceDB 无法打开。请去掉 --data-dir，或用它指定本机的文件夹。",
   // why a note cannot be read now
   "cannot be read now (its drive is not mounted{}":
     "它所在的磁盘没有挂载；已索引的内容会保留，挂载后自动继续。如果不再使用，请删除这个空文件夹。",
