@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from sidelight.store.catalog import Catalog, Vocabulary
 from sidelight.store.prefixes import PrefixIndex
-from sidelight.store.rows import ChunkRow, NoteRow
+from sidelight.store.rows import ChunkRow, NoteRow, checksums_of_names, folded_names
 from sidelight.store.vectors import VectorMatrix
 from sidelight.types import PassageKind
 
@@ -267,3 +267,20 @@ def test_chance_is_the_largest_cosine_to_expect_of_so_many_texts() -> None:
     check_chance(alike, expected)
     check_chance(alike[::-1], expected)
     check_chance([0.1] * 970, 0.1 + 0.08 * math.sqrt(0.03 * 2 * math.log(970)))
+
+
+@given(
+    st.lists(st.text(st.sampled_from("aß ，\n\r\u3000臺台e\u0301\u200bﬁＡ\ud800カﾞ\0")), max_size=6)
+)
+def test_names_fold_together_as_they_do_alone(names: list[str]) -> None:
+    alone = [folded_names([name])[0] for name in names]
+    assert folded_names(names) == alone
+    sums = checksums_of_names(names).tolist()
+    assert len(set(zip(alone, sums, strict=True))) == len(set(alone))
+    assert all(sums)
+
+
+def test_names_are_equal_whatever_their_case_spelling_and_white_space() -> None:
+    same = ["Straße  in 臺北", " STRASSE\nin 台北", "strasse in\u3000台北"]
+    assert len(set(folded_names(same))) == 1
+    assert len(set(checksums_of_names(same).tolist())) == 1

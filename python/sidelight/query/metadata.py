@@ -7,23 +7,22 @@ text of notes.
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from heapq import merge, nsmallest
+from heapq import merge
 from itertools import groupby, islice
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sidelight.language.folding import fold, fold_case
 from sidelight.query.candidates import Hit
 from sidelight.query.lexical import LexicalQuery
 from sidelight.store.catalog import Catalog
 from sidelight.store.kept import KeptIndex, KeptNames
 from sidelight.store.mapped import Dictionary
 from sidelight.store.prefixes import PrefixIndex
-from sidelight.store.rows import Field, NoteRow
+from sidelight.store.rows import NoteRow, checksums_of_names, folded_names, name_in
 
 # What a whole match of each kind of name is worth, 0..1: a title or an alias is what a
 # person would call the note; a folder says least about one note.
@@ -44,17 +43,20 @@ _SPARE = 1_000  # notes that may have changed before their numbers are given ane
 
 Counts = NDArray[np.int32] | NDArray[np.intp]
 Masses = NDArray[np.float64]
+_Found = tuple[float, int, tuple[str, str]]  # a name's score less than 0, target, kind and label
 
 
 @dataclass(frozen=True, slots=True)
 class _Columns:
     """Numbers of every name that was taken in, by its number; all of shape (names,)."""
 
-    note: NDArray[np.int32]  # number of its note
+    note: NDArray[np.int32]  # number of its note; ascending
+    target: NDArray[np.int32]  # passage of its note that it leads to
     worth: NDArray[np.float64]  # of its kind
     size: NDArray[np.int32]  # terms it has
     whole: NDArray[np.float64]  # what it scores at least where it is the query to the letter
-    label: NDArray[np.int64]  # hash of the folded name, 0 until it was first asked for
+    checksum: NDArray[np.int64]  # of the folded name, 0 until it was first asked for
+    place: NDArray[np.int32]  # of each note by its path, shape (notes,)
 
 
 class MetadataIndex:
@@ -80,14 +82,16 @@ class MetadataIndex:
         self._gone = np.zeros(
             0 if names is None else len(names.note), bool
         )  # kept names that do not
+        self._some_gone = False
         self._rows: list[NoteRow] = []  # of the other notes, also of those that changed since
         self._note, self._worth, self._size = array("i"), array("d"), array("i")
-        self._whole = array("d")
+        self._whole, self._target = array("d"), array("i")
         if names is not None:
             worth = np.array([FIELD_WORTH[kind] for kind in names.kinds])
             whole = np.array([_worth_of_whole(kind) for kind in names.kinds])
             self._note.frombytes(names.note.tobytes())
             self._size.frombytes(names.size.tobytes())
+            self._target.frombytes(names.target.tobytes())
             self._worth.frombytes(worth[names.kind].tobytes())
             self._whole.frombytes(whole[names.kind].tobytes())
         self._place = lru_cache(_REMEMBERED)(_terms_of(names).find)  # of a kept term
@@ -124,9 +128,10 @@ class MetadataIndex:
     def names(self) -> Iterator[tuple[str, str, str, bool]]:
         """Titles and aliases: folded, as written, path of the note, whether it is the title."""
         for name in self._called().tolist():
-            field = self._field(name)
-            path = self._paths[self._note[name]]
-            yield self._label(name, field), field.label, path, field.kind == "title"
+            kind, label = self._written(name)
+            if name not in self._labels:
+                self._labels[name] = folded_names([label])[0]
+            yield self._labels[name], label, self._paths[self._note[name]], kind == "title"
 
     def _called(self) -> NDArray[np.intp]:
         """The numbers of titles and aliases of notes that were indexed."""
@@ -159,85 +164,97 @@ class MetadataIndex:
                 numbers = {self._number[path] for path in allowed if path in self._number}
                 names = names[np.isin(columns.note[names], list(numbers))]
             scores = _scores(columns, names, held, mass, query.total_mass or 1.0)
-            equal = self._equal(columns, names, _folded(text))
+            equal = self._equal(columns, names, text)
             scores[equal] = np.maximum(columns.whole[names[equal]], scores[equal])
-            return self._hits(columns.note[names], names, scores, catalog, pool)
+            return self._hits(columns, names, scores, catalog, pool)
 
     def _matched(self, query: LexicalQuery, size: int) -> tuple[Counts, Masses]:
         """For each name: how many of its terms the query holds, and the query mass explained."""
-        held, mass = np.zeros(size, np.int32), np.zeros(size)
+        found: list[tuple[Counts, Masses]] = [(np.zeros(0, np.int32), np.zeros(0))]
         for term in query.terms:
-            unfinished = term.query.prefix
-            words = self._starting_with(term.query.term) if unfinished else [term.query.term]
-            seen = np.zeros(size) if unfinished else None
-            for word in words:
-                names = self._holders(word)
-                worth = query.mass_of(term, word)
-                held[names] += 1
-                if seen is None:
-                    mass[names] += max(0.0, worth)
-                else:  # of the words that it may stand for, the best one counts
-                    mass[names] += np.maximum(0.0, worth - seen[names])
-                    seen[names] = np.maximum(worth, seen[names])
-        return held, mass
+            if not term.query.prefix:
+                names = self._holders(term.query.term)
+                worth = query.mass_of(term, term.query.term)
+                found.append((names, np.full(len(names), max(0.0, worth))))
+                continue
+            seen = np.zeros(size)  # of the words that it may stand for, the best one counts
+            for word in self._starting_with(term.query.term):
+                names, worth = self._holders(word), query.mass_of(term, word)
+                found.append((names, np.maximum(0.0, worth - seen[names])))
+                seen[names] = np.maximum(worth, seen[names])
+        names, masses = (np.concatenate(both) for both in zip(*found, strict=True))
+        explained = np.bincount(names, masses, size).astype(np.float64, copy=False)
+        return np.bincount(names, minlength=size), explained
 
-    def _equal(self, columns: _Columns, names: Counts, asked: str) -> NDArray[np.bool_]:
-        """Which of the names are `asked`, but for case, accents of spelling and white space."""
-        for name in names[columns.label[names] == 0].tolist():
-            columns.label[name] = hash(_folded(_name(self._field(name)))) or 1
-        equal: NDArray[np.bool_] = columns.label[names] == (hash(asked) or 1)
-        for place in np.flatnonzero(equal).tolist():  # two texts may share a hash
-            equal[place] = _folded(_name(self._field(int(names[place])))) == asked
+    def _equal(self, columns: _Columns, names: Counts, text: str) -> NDArray[np.bool_]:
+        """Which of the names are `text`, but for case, accents of spelling and white space."""
+        new = names[columns.checksum[names] == 0]
+        if len(new):
+            columns.checksum[new] = checksums_of_names(map(self._called_by, new.tolist()))
+        equal: NDArray[np.bool_] = columns.checksum[names] == checksums_of_names([text])[0]
+        places = np.flatnonzero(equal)  # two names may share a checksum
+        asked, *folded = folded_names([text, *map(self._called_by, names[places].tolist())])
+        equal[places] = [one == asked for one in folded]
         return equal
 
     def _hits(
-        self, notes: Counts, names: Counts, scores: Masses, catalog: Catalog, pool: int
+        self, columns: _Columns, names: Counts, scores: Masses, catalog: Catalog, pool: int
     ) -> list[Hit]:
         """The best `pool` notes, each at what its best name leads to; a letter matches thousands.
 
         Args:
-            notes: the note of each name.
-            names: that match.
+            columns: of all names.
+            names: that match, ascending.
             scores: of each.
+            catalog: holds the passages.
+            pool: how many.
         """
         if not len(names):
             return []
-        top = np.zeros(len(self._paths))
-        np.maximum.at(top, notes, scores)
-        found = np.unique(notes)
-        if len(found) > pool:  # all that tie with the last
-            last = np.partition(top[found], len(found) - pool)[len(found) - pool]
-            found = found[top[found] >= last]
-        path = {number: self._paths[number] for number in found.tolist()}
-        best = nsmallest(pool, path, key=lambda number: (-top[number], path[number]))
-        fields: dict[int, list[tuple[float, Field]]] = {number: [] for number in best}
-        chosen = np.flatnonzero(np.isin(notes, best))
-        for number, name, score in zip(
-            notes[chosen].tolist(), names[chosen].tolist(), scores[chosen].tolist(), strict=True
-        ):
-            fields[number].append((score, self._field(name)))
-        hits = (_hit(path[number], fields[number], catalog) for number in best)
-        return [hit for hit in hits if hit is not None]
+        notes = columns.note[names]
+        starts = np.flatnonzero(np.diff(notes, prepend=-1))
+        ends = np.append(starts[1:], len(names))
+        top = np.maximum.reduceat(scores, starts)
+        best = _best(top, columns.place[notes[starts]], pool)
+        hits = []
+        for first, end in zip(starts[best].tolist(), ends[best].tolist(), strict=True):
+            there = zip(
+                (-scores[first:end]).tolist(), columns.target[names[first:end]].tolist(),
+                map(self._written, names[first:end].tolist()), strict=True,
+            )  # fmt: skip
+            hit = _hit(self._paths[notes.item(first)], sorted(there, key=_by_label), catalog)
+            if hit is not None:
+                hits.append(hit)
+        return hits
 
     def _numbers(self) -> _Columns:
         """The columns as arrays, made once after each change."""
         if self._columns is None or len(self._columns.note) != len(self._note):
-            known = np.zeros(0, np.int64) if self._columns is None else self._columns.label
-            label = np.concatenate([known, np.zeros(len(self._note) - len(known), np.int64)])
+            known = self._columns.checksum if self._columns else self._kept_checksums()
+            checksum = np.concatenate([known, np.zeros(len(self._note) - len(known), np.int64)])
+            place = np.empty(len(self._paths), np.int32)
+            place[sorted(range(len(place)), key=self._paths.__getitem__)] = range(len(place))
             self._columns = _Columns(
-                np.array(self._note, np.int32), np.array(self._worth), np.array(self._size, np.int32),
-                np.array(self._whole), label,
+                np.array(self._note, np.int32), np.array(self._target, np.int32),
+                np.array(self._worth), np.array(self._size, np.int32),
+                np.array(self._whole), checksum, place,
             )  # fmt: skip
         return self._columns
 
+    def _kept_checksums(self) -> NDArray[np.int64]:
+        names = self._names
+        return np.zeros(0, np.int64) if names is None else names.checksum.astype(np.int64)
+
     def _holders(self, term: str) -> NDArray[np.int32]:
         """The names that hold a term, each once."""
-        new = np.array(self._holding.get(term, ()), np.int32)
+        new = self._holding.get(term)
         place = self._place(term)
         if self._names is None or place < 0:
-            return new
+            return np.array(new or (), np.int32)
         kept = self._names.holding[place]
-        return np.concatenate([kept[~self._gone[kept]], new])
+        if self._some_gone:
+            kept = kept[~self._gone[kept]]
+        return np.concatenate([kept, np.array(new, np.int32)]) if new else kept
 
     def _starting_with(self, prefix: str) -> list[str]:
         kept = (term for term, _ in _terms_of(self._names).starting_with(prefix))
@@ -250,18 +267,18 @@ class MetadataIndex:
         first = len(self._known)
         return self._rows[number - first] if number >= first else None
 
-    def _field(self, name: int) -> Field:
+    def _written(self, name: int) -> tuple[str, str]:
+        """The kind of a name and its label."""
         number = self._note[name]
         row = self._row(number)
         if row is not None:
-            return row.fields[name - self._first[number]]
+            field = row.fields[name - self._first[number]]
+            return field.kind, field.label
         assert self._names is not None
-        return self._names.field(name)
+        return self._names.kinds[self._names.kind.item(name)], self._names.label[name]
 
-    def _label(self, name: int, field: Field) -> str:
-        if name not in self._labels:
-            self._labels[name] = _folded(_name(field))
-        return self._labels[name]
+    def _called_by(self, name: int) -> str:
+        return name_in(*self._written(name))
 
     def _add(self, note: NoteRow) -> None:
         number = self._number[note.path] = len(self._paths)
@@ -273,6 +290,7 @@ class MetadataIndex:
             self._note.append(number)
             self._worth.append(FIELD_WORTH[field.kind])
             self._size.append(len(field.terms))
+            self._target.append(field.target)
             self._whole.append(_worth_of_whole(field.kind))
             for term in field.terms:
                 holding = self._holding.get(term)
@@ -289,6 +307,7 @@ class MetadataIndex:
         if row is None and self._names is not None:
             self._known[number] = False
             self._gone[first : self._names.first[number + 1]] = True
+            self._some_gone = True
         for name, field in enumerate(() if row is None else row.fields, first):
             self._labels.pop(name, None)
             for term in field.terms:
@@ -310,6 +329,19 @@ def _scores(
     return scores
 
 
+def _best(scores: Masses, places: NDArray[np.int32], count: int) -> NDArray[np.intp]:
+    """Where the `count` highest scores stand, best first, of equal ones the lowest place first."""
+    chosen = np.arange(len(scores))
+    if len(scores) > count:
+        last = np.partition(scores, len(scores) - count)[len(scores) - count]
+        higher, equal = np.flatnonzero(scores > last), np.flatnonzero(scores == last)
+        missing = count - len(higher)
+        first = np.argpartition(places[equal], missing - 1)[:missing]
+        chosen = np.concatenate([higher, equal[first]])
+    order: NDArray[np.intp] = chosen[np.lexsort((places[chosen], -scores[chosen]))]
+    return order
+
+
 def _worth_of_whole(kind: str) -> float:
     """What a name of this kind scores at least where it is the query to the letter."""
     if kind == "folder":
@@ -317,28 +349,24 @@ def _worth_of_whole(kind: str) -> float:
     return 1.0 if kind == "attachment" else max(FIELD_WORTH[kind], EQUAL)
 
 
-def _hit(path: str, fields: list[tuple[float, Field]], catalog: Catalog) -> Hit | None:
-    """A note by the passage that its best name leads to."""
-    fields.sort(key=lambda pair: (-pair[0], pair[1].target, pair[1].label))
-    top, best = fields[0]
-    chunk = catalog.passage(path, best.target)
+def _hit(path: str, names: Sequence[_Found], catalog: Catalog) -> Hit | None:
+    """A note by the passage that its best name leads to; the best name stands first."""
+    worst, target, _ = names[0]
+    chunk = catalog.passage(path, target)
     if chunk is None:
         return None
-    labels = (_label(field) for score, field in fields if score >= top / 2)
-    return Hit(chunk, top, tuple(dict.fromkeys(labels)))
+    labels = (_label(*written) for score, _, written in names if score <= worst / 2)
+    return Hit(chunk, -worst, tuple(dict.fromkeys(labels)))
 
 
-def _name(field: Field) -> str:
-    return field.label.partition(": ")[2] if field.kind == "property" else field.label
+def _by_label(found: _Found) -> tuple[float, int, str]:
+    score, target, (_, label) = found
+    return score, target, label
 
 
-def _label(field: Field) -> str:
-    if field.kind in ("title", "folder", "attachment"):
-        return field.kind
-    if field.kind == "tag":
-        return f"tag: #{field.label}"
-    return f"{field.kind}: {field.label}"
-
-
-def _folded(text: str) -> str:
-    return " ".join(fold_case(fold(text).text).split())
+def _label(kind: str, label: str) -> str:
+    if kind in ("title", "folder", "attachment"):
+        return kind
+    if kind == "tag":
+        return f"tag: #{label}"
+    return f"{kind}: {label}"

@@ -17,7 +17,7 @@ from sidelight.store.catalog import Catalog
 from sidelight.store.kept import NONE, OF_PASSAGES, Groups
 from sidelight.store.mapped import Dictionary, Strings
 from sidelight.store.postings import segment_of
-from sidelight.store.rows import ChunkRow, NoteRow, name_hash
+from sidelight.store.rows import ChunkRow, NoteRow, checksums_of_names, name_hash
 from sidelight.vault.links import target_keys
 
 Columns = dict[str, NDArray[Any]]
@@ -169,6 +169,7 @@ class _Notes:
         }  # fmt: skip
         self._kinds, self._terms, self._keys = _Codes(), _Codes(), _Codes()
         self._labels: list[str] = []
+        self._called: list[str] = []  # the same as `name_in` has them
         self._names = {name: array("i") for name in ("note", "kind", "target", "size")}
         self._holding = array("i"), array("i")  # term, name
         self._linking = array("i"), array("i")  # key, note
@@ -194,6 +195,7 @@ class _Notes:
             for name, one in (*named.items(), ("size", len(field.terms))):
                 self._names[name].append(one)
             self._labels.append(field.label)
+            self._called.append(field.name)
         for key in {key for link in note.links for key in target_keys(link.target)}:
             _put(self._linking, self._keys[key], number)
 
@@ -218,6 +220,7 @@ class _Notes:
             "name_size": names["size"],
             "first_name": np.searchsorted(names["note"], np.arange(len(rows["size"]) + 1)),
             **self._kinds.named("name_kinds"),
+            "name_checksum": checksums_of_names(self._called).astype(np.uint32),
             **Strings.of(self._labels).named("label"),
             **_grouped(self._terms, self._holding, "name_term", "holding"),
             **_grouped(self._keys, self._linking, "link_key", "linking"),

@@ -27,7 +27,7 @@ from sidelight.store.mapped import map_arrays, write_arrays
 
 log = logging.getLogger(__name__)
 
-_FORM = 5  # of the file
+_FORM = 6  # of the file
 _NAMED = "kept.json"  # names the file in use; removing it is what makes the file count no more
 _SAID = "label"  # in it
 _FILES = "kept-*.bin"

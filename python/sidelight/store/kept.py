@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from sidelight.store.mapped import Arrays, Dictionary, Strings
 from sidelight.store.postings import Kept, Segment
-from sidelight.store.rows import ChunkRow, Field, NoteRow, TermRuns
+from sidelight.store.rows import ChunkRow, NoteRow, TermRuns
 from sidelight.types import PassageKind
 
 Numbers = NDArray[np.int32]
@@ -67,6 +67,7 @@ class KeptNames:
     Attributes:
         note, kind, target, size: number of its note, of its kind in `kinds`, of the passage it
             leads to in its note, of its terms.
+        checksum: of each name once folded (`checksums_of_names`).
         label: as written.
         first: number of a note's first name, shape (notes + 1,).
         terms, holding: ascending, and the names that hold each.
@@ -77,15 +78,11 @@ class KeptNames:
     kinds: Sequence[str]
     target: Numbers
     size: Numbers
+    checksum: NDArray[np.uint32]
     label: Strings
     first: NDArray[np.int64]
     terms: Dictionary
     holding: Groups
-
-    def field(self, name: int) -> Field:
-        """A name without its terms."""
-        kind = self.kinds[self.kind.item(name)]
-        return Field(kind, self.label[name], self.target.item(name), ())
 
 
 class KeptIndex:
@@ -125,8 +122,8 @@ class KeptIndex:
         self.embedded = Groups.within(arrays, "embedded")
         self.names = KeptNames(
             arrays["name_note"], arrays["name_kind"], list(Strings.within(arrays, "name_kinds")),
-            arrays["name_target"], arrays["name_size"], Strings.within(arrays, "label"),
-            arrays["first_name"], Dictionary.within(arrays, "name_term"),
+            arrays["name_target"], arrays["name_size"], arrays["name_checksum"],
+            Strings.within(arrays, "label"), arrays["first_name"], Dictionary.within(arrays, "name_term"),
             Groups.within(arrays, "holding"),
         )  # fmt: skip
         self.link_keys = Dictionary.within(arrays, "link_key")

@@ -181,9 +181,10 @@ class Strings(Sequence[str]):
     def __getitem__(self, place: int | slice) -> str | list[str]:
         if isinstance(place, slice):
             return [self[one] for one in range(*place.indices(len(self)))]
-        if not -1 < place < len(self):
+        if place < 0:
             raise IndexError(place)
-        return str(self._bytes[self.ends.item(place) : self.ends.item(place + 1) - 1], *_UTF8)
+        start, end = self.ends.item(place), self.ends.item(place + 1)
+        return str(self._bytes[start : end - 1], "utf-8", "surrogatepass")
 
     def __iter__(self) -> Iterator[str]:
         apart = str(self._bytes, *_UTF8).split("\0")

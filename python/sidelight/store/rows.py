@@ -9,13 +9,14 @@ import hashlib
 import json
 import sys
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sidelight.language.folding import fold, fold_case
 from sidelight.types import BlockId, Chunk, Heading, Link, LinkKind, PassageKind, Problem
 
 _LINK_FIELDS = tuple(field.name for field in fields(Link))
@@ -31,6 +32,11 @@ class Field:
     label: str  # as written
     target: int  # chunk_index
     terms: tuple[str, ...]  # distinct, sorted
+
+    @property
+    def name(self) -> str:
+        """Without the key of a property."""
+        return name_in(self.kind, self.label)
 
 
 class NoteHead(Protocol):
@@ -265,6 +271,24 @@ class EarlierVersion:
 def name_hash(title: str) -> str:
     """Under which the vector of a note's name is kept; equal names share one."""
     return NAME + hashlib.sha256(title.encode("utf-8", "surrogatepass")).hexdigest()[:32]
+
+
+def name_in(kind: str, label: str) -> str:
+    """What a piece of metadata is called: of a property without its key."""
+    return label.partition(": ")[2] if kind == "property" else label
+
+
+def folded_names(names: Iterable[str]) -> list[str]:
+    """Names but for case, spelling and white space; as one text, a tenth of one by one."""
+    lines = [name.replace("\n", " ") for name in names]
+    folded = fold_case(fold("\n".join(lines)).text).split("\n")
+    return [" ".join(line.split()) for line in folded[: len(lines)]]
+
+
+def checksums_of_names(names: Iterable[str]) -> NDArray[np.int64]:
+    """One above 0 for each name, the same for names that are equal once folded."""
+    folded = (name.encode("utf-8", "surrogatepass") for name in folded_names(names))
+    return np.fromiter((zlib.crc32(name) or 1 for name in folded), np.int64)
 
 
 def pack(snapshot: bytes) -> bytes:
