@@ -168,7 +168,8 @@ def _bare() -> tuple[float, float]:
     program = (
         "import sidelight.daemon;"
         "from sidelight.models.registry import load_embedder;"
-        "load_embedder()._embed_query('a');"
+        "model = load_embedder();"  # held, as a daemon holds it
+        "model._embed_query('a');"
         "print(flush=True); input()"
     )
     command = [sys.executable, "-c", program]

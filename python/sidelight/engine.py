@@ -83,6 +83,9 @@ class Engine:
         self._read_only = read_only
         self._lock = WriterLock(places.data, places.vault) if not read_only else None
         self._terms = Terms(settings.user_words)
+        # Dictionaries load in half a second or more: while a kept index is checked, not while the
+        # first query waits.
+        threading.Thread(target=self._terms.prepare, name="dictionaries", daemon=True).start()
         self._catalog = Catalog()
         self._anew = ""  # why notes are read again, while they are
         self._closed = False
@@ -100,8 +103,7 @@ class Engine:
             if self._lock is not None:
                 self._lock.release()
             raise
-        if settings.graph:
-            _ = self._catalog.graph  # counted now: not while the first query waits
+        self._count_graph()  # now: not while the first query waits
         self._resolver = LinkResolver(self._catalog.notes)
         self._renames = Renames(places.data / "renames.json")
         self._indexer = Indexer(
@@ -200,8 +202,6 @@ class Engine:
             self._worker.rescan(forced=True)
         self._watcher.start()
         self._worker.start()
-        # Dictionaries load in 1 to 2 s: not while the first query waits.
-        threading.Thread(target=self._terms.prepare, name="dictionaries", daemon=True).start()
 
     def load_models(self) -> None:
         """Loads the models and the vectors; without them words still answer. Takes 2 to 4 s."""
@@ -570,12 +570,18 @@ class Engine:
 
     # ------------------------------------------------------------------ inside
 
+    def _count_graph(self) -> None:
+        """Counts what passages mention together, once: a view of a query would forget it."""
+        if self.settings.graph:
+            _ = self._catalog.graph
+
     def _index(self) -> Index:
+        self._count_graph()
         with self._state_lock:
             return Index(
                 vault=self.vault,
                 settings=self.settings,
-                catalog=self._catalog,
+                catalog=self._catalog.view(),
                 tables=self._tables,
                 terms=self._terms,
                 metadata=self._metadata,

@@ -75,13 +75,20 @@ def update(folder: Path, **settings: Any) -> None:
 
 
 def content(folder: Path, **settings: Any) -> dict[str, Any]:
-    """All that the catalog tells of words, and what recalls give."""
+    """What a start gives: see `content_of`."""
     engine = open_engine(folder, **settings)
+    found = content_of(engine)
+    engine.close()
+    return found
+
+
+def content_of(engine: Engine) -> dict[str, Any]:
+    """All that the catalog tells of words, and what recalls give."""
     catalog = engine._catalog
     term = catalog.vocabulary.term
     metadata = engine._index().metadata
     metadata.refresh(catalog)
-    found = {
+    return {
         "notes": dict(catalog.notes),
         "by note": {p: [c.chunk_id for c in chunks] for p, chunks in catalog.by_note.items()},
         "heads": {head.path: told(head) for head in catalog.notes.heads()},
@@ -104,8 +111,6 @@ def content(folder: Path, **settings: Any) -> dict[str, Any]:
         "sizes": (catalog.searchable, catalog.total_length, catalog.postings.size),
         "recalled": [recalled(engine, text) for text in QUERIES],
     }  # fmt: skip
-    engine.close()
-    return found
 
 
 def told(head: NoteHead) -> list[Any]:
@@ -396,6 +401,38 @@ def test_a_vault_that_became_small_keeps_nothing(
     monkeypatch.setattr("sidelight.store.tables._WORTH_KEEPING", 1_000)
     update(tmp_path)
     assert not list((tmp_path / "data").glob("kept*"))
+
+
+def test_who_keeps_an_index_goes_on_with_what_is_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    dice = make(tmp_path)
+    (tmp_path / "vault" / "图 a.png").write_bytes(b"a picture")
+    with monkeypatch.context() as patch:
+        patch.setattr("sidelight.store.tables.keeping.write", lambda *_: False)
+        engine = open_engine(tmp_path, graph=True)
+        for number in range(12):
+            save(tmp_path, dice, f"笔记 {number}.md")
+        engine.sync(lexical_only=True)
+        before, mentioned = content_of(engine), len(engine._catalog.graph)
+        assert engine._catalog.notes.changed
+    index = engine._index()
+    query = LexicalQuery(index.terms.query_terms("soil"), index.catalog, 1.2, 0.75)
+    engine._tables.keep(engine._catalog, interrupted=lambda: False)
+    assert not engine._catalog.notes.changed, "the objects that were written are still there"
+    assert engine._catalog.notes.kept is not None
+    assert content_of(engine) == before
+    assert len(engine._catalog.graph) == mentioned > 0
+    hits = recall_bm25(query, index.catalog, index.tables, None, 5)  # begun before
+    assert [(hit.chunk.chunk_id, hit.score) for hit in hits] == recalled(engine, "soil") != []
+    save(tmp_path, dice, "笔记 3.md")
+    engine.sync(lexical_only=True)
+    after = content_of(engine)
+    engine.close()
+    engine = open_engine(tmp_path, graph=True)
+    engine.sync(lexical_only=True)  # finds the picture
+    assert after == content_of(engine) != before
+    engine.close()
 
 
 def test_a_reader_uses_what_is_kept_and_keeps_nothing(tmp_path: Path) -> None:

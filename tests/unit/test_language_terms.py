@@ -116,20 +116,20 @@ def test_16_a_character_outside_the_basic_plane_is_found_and_placed_whole() -> N
 
 def test_20_preparing_loads_the_dictionaries_once() -> None:
     TERMS.prepare()
-    assert segmentation.segmenter.cache_info().currsize == 1
+    assert segmentation._segmenter.cache_info().currsize == 1
 
 
 def test_jieba_alone_gives_the_same_terms(monkeypatch: pytest.MonkeyPatch) -> None:
     text = "著名的乾隆皇帝在下江南时研究知识图谱，MIT OpenCourseWare指什么？王金璐是谁的弟子"
     with_rust = Counter(TERMS.index_terms(text))
     monkeypatch.setattr(segmentation, "find_spec", lambda name: None)
-    segmentation.segmenter.cache_clear()
+    segmentation._segmenter.cache_clear()
     try:
         assert isinstance(segmentation.segmenter(), PythonSegmenter)
         assert Counter(TERMS.index_terms(text)) == with_rust
         assert Counter(t.term for t in TERMS.tokenize(text)) == with_rust
     finally:
-        segmentation.segmenter.cache_clear()
+        segmentation._segmenter.cache_clear()
     assert importlib.util.find_spec("rjieba") is not None, "without rjieba this compared nothing"
 
 

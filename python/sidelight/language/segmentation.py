@@ -7,6 +7,7 @@ come here, already folded; on other text the two differ.
 
 from __future__ import annotations
 
+import threading
 from functools import cache, cached_property
 from importlib.metadata import version
 from importlib.util import find_spec
@@ -38,9 +39,17 @@ class Segmenter(Protocol):
         ...
 
 
-@cache
+_LOADING = threading.Lock()  # loading it twice would cost its time and 40 MB again
+
+
 def segmenter() -> Segmenter:
     """The segmenter of this process; its dictionary is loaded at the first call (0.3 s to 1 s)."""
+    with _LOADING:
+        return _segmenter()
+
+
+@cache
+def _segmenter() -> Segmenter:
     return RustSegmenter() if find_spec("rjieba") is not None else PythonSegmenter()
 
 

@@ -10,6 +10,7 @@ import hashlib
 import re
 import threading
 from collections.abc import Iterable, Sequence
+from copy import copy
 from heapq import merge
 from itertools import islice
 
@@ -198,6 +199,22 @@ class Catalog:
             self.total_length = int(kept.runs.lengths[kept.searchable].sum())
             self._content = kept.digest
             self.revision += 1
+
+    def view(self) -> Catalog:
+        """What one query sees: it keeps to the objects it began with, whatever `rest_on` does."""
+        with self.lock:
+            return copy(self)
+
+    def rest_on(self, kept: KeptIndex) -> None:
+        """Takes the same notes from the kept index that was just written of them.
+
+        The objects they came in as take four times the memory; numbers and codes change.
+        """
+        with self.lock:
+            graph, content = self._graph, self._content
+            self.begin_anew()
+            self.begin(kept)
+            self._graph, self._content = graph, content  # attachments count in it too
 
     def _put(self, note: NoteRow, chunks: Sequence[ChunkRow]) -> list[ChunkRow]:
         """Takes in everything but the statistics; the searchable chunks."""

@@ -182,6 +182,9 @@ class Tables:
             keeping.renew(self.folder.path, self.stamp(), sorted(changed))
         elif keeping.write(self.folder.path, catalog, self.made_with, self.stamp(), interrupted):
             self._not_as_kept = set()
+            if (found := keeping.read(self.folder.path, self.made_with)) and found.is_sound:
+                catalog.rest_on(found.index)
+                upkeep.give_back_memory()
 
     def forget_kept(self) -> None:
         """Notes are about to be read anew: what was kept of them counts no more.
