@@ -39,7 +39,7 @@ def test_fused_scores_are_the_weighted_sums_of_reciprocal_ranks(
     ranked: dict[str, list[int]], weight: dict[int, float], k: int
 ) -> None:
     hits = {name: [Hit(chunk(n), 1.0) for n in numbers] for name, numbers in ranked.items()}
-    given_weights = {"bm25": {str(n): w for n, w in weight.items()}}
+    given_weights = {"bm25": [weight.get(n, 1.0) for n in ranked.get("bm25", ())]}
     fused = fuse(hits, given_weights, k)
     naive: dict[str, float] = {}
     for name, numbers in ranked.items():

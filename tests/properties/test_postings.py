@@ -16,6 +16,7 @@ from sidelight.store.catalog import Catalog
 from sidelight.store.columns import columns_of
 from sidelight.store.kept import KeptIndex
 from sidelight.store.rows import ChunkRow, NoteRow
+from sidelight.store.selection import Selection
 from sidelight.types import PassageKind, TermKind
 
 WORDS = ["拿铁", "拿", "error", "errors", "errand", "苹果", "walk", "树", "nothing"]
@@ -51,7 +52,8 @@ def check_recall(catalog: Catalog, terms: list[QueryTerm], allowed: set[str] | N
     tables = None  # must not be asked
     found = recall_bm25(query(), catalog, tables, allowed, POOL)  # type: ignore[arg-type]
     chunks = list(catalog.chunks.values())  # also those that are in no postings
-    assert query().coverages(chunks).tolist() == query().scores(chunks)[1].tolist()
+    held = query().coverages(Selection.of(catalog.notes.kept, chunks))
+    assert held.tolist() == query().scores(chunks)[1].tolist()
     every = [c for c in chunks if c.searchable]
     every = [c for c in every if allowed is None or c.path in allowed]
     scores = query().scores(every)[0].tolist()

@@ -15,6 +15,7 @@ from sidelight.query.cite import LiveFile, LiveFiles, cite
 from sidelight.query.expand import Linked
 from sidelight.query.gate import Decision
 from sidelight.query.index import Index
+from sidelight.query.pool import Pool
 from sidelight.query.reasons import lost_reason, no_evidence_reasons, query_view
 from sidelight.query.recall import Recalled
 from sidelight.query.refs import ref_of
@@ -67,16 +68,20 @@ class Cited:
     linked: list[CitedPassage] = field(default_factory=list)
     lost: list[Candidate] = field(default_factory=list)
 
-    def standing(self, ordered: Sequence[Candidate]) -> Sequence[Candidate]:
+    def standing(self, pool: Pool) -> Pool:
         """The candidates that may count as evidence, in the order given.
 
         Of a note that lost a passage only what is shown: nobody looked for the rest.
         """
         if not self.lost:
-            return ordered
+            return pool
         incomplete = {candidate.chunk.path for candidate in self.lost}
         shown = {passage.candidate.chunk.chunk_id for passage in self.shown}
-        return [c for c in ordered if c.chunk.path not in incomplete or c.chunk.chunk_id in shown]
+        return pool.take(
+            place
+            for place, chunk in enumerate(pool.chunks)
+            if chunk.path not in incomplete or chunk.chunk_id in shown
+        )
 
 
 def cite_direct(index: Index, asked: Asked, candidates: Iterable[Candidate]) -> Cited:

@@ -15,15 +15,18 @@ from sidelight.config import Settings
 from sidelight.errors import NotFoundError, UsageError
 from sidelight.language.detect import detect
 from sidelight.language.terms import QueryTerm, Terms
-from sidelight.query.candidates import Candidate, Hit
+from sidelight.query.candidates import Hit
 from sidelight.query.chains import recall_chains, reliable
 from sidelight.query.compound import since
 from sidelight.query.filters import allowed_notes, holds_phrase, is_scoped
+from sidelight.query.fuse import Weights
 from sidelight.query.index import Index
 from sidelight.query.lexical import LexicalQuery
 from sidelight.query.parse import parse_query
+from sidelight.query.pool import Pool
 from sidelight.query.recall import Channel, recall_bm25, recall_vectors
 from sidelight.store.rows import ChunkRow
+from sidelight.store.selection import Selection
 from sidelight.types import Mode, PassageKind, SearchRequest, TermKind
 
 _RELATED_TERMS = 24  # the most telling words of a passage; more only add noise
@@ -96,32 +99,35 @@ class Asked:
             )
         return channels
 
-    def weights(self, hits: Mapping[str, Sequence[Hit]]) -> dict[str, dict[str, float]]:
-        """How far each channel's candidates are trusted, 0..1, for the fusion."""
-        weights: dict[str, dict[str, float]] = {}
+    def weights(self, hits: Mapping[str, Sequence[Hit]], index: Index) -> Weights:
+        """How far each channel's hits are trusted, 0..1, for the fusion."""
+        weights: dict[str, Sequence[float]] = {}
         bm25 = [hit.chunk for hit in hits.get("bm25", ())]
         if self.lexical is not None and bm25:
-            coverages = self.lexical.coverages(bm25).tolist()
-            weights["bm25"] = {c.chunk_id: v**2 for c, v in zip(bm25, coverages, strict=True)}
+            held = Selection.of(index.catalog.notes.kept, bm25)
+            weights["bm25"] = [v**2 for v in self.lexical.coverages(held).tolist()]
         for channel in ("metadata", "graph"):  # their scores are such numbers already
-            weights[channel] = {h.chunk.chunk_id: h.score for h in hits.get(channel, ())}
+            if channel in hits:
+                weights[channel] = [hit.score for hit in hits[channel]]
         return weights
 
-    def admitted(self, found: list[Candidate], index: Index) -> list[Candidate]:
+    def admitted(self, pool: Pool, index: Index) -> Pool:
         """Without the note that is asked about; of an exact phrase the passages that hold it.
 
         The filter already chose notes that hold the phrase; one that runs over two passages
         leaves the list as it is.
         """
         if self.own_path is not None:
-            found = [c for c in found if c.chunk.path != self.own_path]
-        if not self.phrases or not found:
-            return found
-        texts = index.tables.texts([c.chunk.chunk_id for c in found])
+            pool = pool.take(p for p, c in enumerate(pool.chunks) if c.path != self.own_path)
+        if not self.phrases or not pool:
+            return pool
+        texts = index.tables.texts([c.chunk_id for c in pool.chunks])
         held = [
-            c for c in found if holds_phrase(texts.get(c.chunk.chunk_id, ("", ""))[0], self.phrases)
+            place
+            for place, c in enumerate(pool.chunks)
+            if holds_phrase(texts.get(c.chunk_id, ("", ""))[0], self.phrases)
         ]
-        return held or found
+        return pool.take(held) if held else pool
 
     def _recall_names(self, index: Index) -> list[Hit]:
         assert self.lexical is not None

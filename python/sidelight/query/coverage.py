@@ -19,9 +19,8 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from sidelight.query.candidates import Candidate
-from sidelight.query.evidence import measure
+from sidelight.query.evidence import Scale
 from sidelight.query.index import Index
-from sidelight.query.lexical import LexicalQuery
 from sidelight.store.rows import ChunkRow
 
 MAPS = 8  # best notes that are looked at as maps of a topic
@@ -33,9 +32,7 @@ WORTH = 0.4  # among the values that lose on no question (docs/ranking.md)
 
 def cover(
     candidates: Sequence[Candidate],
-    query: LexicalQuery | None,
-    vector: np.ndarray | None,
-    language: str,
+    scale: Scale,
     allowed: set[str] | None,
     index: Index,
 ) -> list[Candidate]:
@@ -43,7 +40,7 @@ def cover(
 
     Args:
         candidates: by evidence, as recalled.
-        query, vector, language: what evidence is measured against.
+        scale: what evidence is measured against.
         allowed: notes that may answer; None for all.
         index: the open vault.
 
@@ -57,7 +54,7 @@ def cover(
     best = sorted(passages, key=lambda path: (-passages[path][0].evidence, path))
     maps = {path: _listed(path, allowed, index) for path in best[:MAPS]}
     for listed in maps.values():
-        _add_missing(listed, passages, query, vector, language, index)
+        _add_missing(listed, passages, scale, index)
     own = {path: found[0].evidence for path, found in passages.items()}
     boost = _boosts(maps, own)
     worth = {path: round(1 - (1 - own[path]) * (1 - boost.get(path, 0.0)), 9) for path in passages}
@@ -90,9 +87,7 @@ def _listed(path: str, allowed: set[str] | None, index: Index) -> list[str]:
 def _add_missing(
     listed: Sequence[str],
     passages: dict[str, list[Candidate]],
-    query: LexicalQuery | None,
-    vector: np.ndarray | None,
-    language: str,
+    scale: Scale,
     index: Index,
 ) -> None:
     """Weighs the listed notes that no channel recalled, each by its best passage."""
@@ -106,8 +101,9 @@ def _add_missing(
         ]
     if not chunks:
         return
-    measured = measure(chunks, query, vector, language, index.catalog, index.settings)
-    for chunk, (cosine, title, coverage, value) in zip(chunks, measured.rows(), strict=True):
+    measured = scale.measure_chunks(chunks)
+    for place, chunk in enumerate(chunks):
+        cosine, title, coverage, value = measured.of(place)
         found = passages[chunk.path]
         if not found or value > found[0].evidence:
             passages[chunk.path] = [

@@ -42,10 +42,12 @@ def _copies_last(
     candidates: Sequence[Candidate], original_of: Callable[[str], str | None]
 ) -> Iterator[Candidate]:
     """Each copy right behind the last passage of its original, where that is in the list."""
-    last = {c.chunk.path: place for place, c in enumerate(candidates)}
+    last: dict[str, int] = {}
     waiting: dict[int, list[Candidate]] = defaultdict(list)
     for place, candidate in enumerate(candidates):
         original = original_of(candidate.chunk.path)
+        if original and not last:  # few lists have a copy
+            last = {c.chunk.path: place for place, c in enumerate(candidates)}
         behind = last.get(original, -1) if original else -1
         if behind > place:
             waiting[behind].append(candidate)

@@ -19,20 +19,21 @@ are the settings `titles_worth` and `words_worth`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import pairwise
-from operator import attrgetter
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sidelight.config import Settings
 from sidelight.language.detect import UNKNOWN
-from sidelight.query.candidates import Candidate
 from sidelight.query.lexical import LexicalQuery
+from sidelight.query.pool import Pool
 from sidelight.store.catalog import Catalog
 from sidelight.store.rows import ChunkRow
+from sidelight.store.selection import Selection
 
 # Of the default model, language-centred. A passage at the middle is as likely to answer as not;
 # names are shorter, so theirs lies higher, and a note of the right name may still not answer.
@@ -82,12 +83,6 @@ def with_chains(evidence: Numbers, chains: Numbers, settings: Settings) -> Numbe
     return np.maximum(evidence, np.round(settings.graph_worth * chains, 9))
 
 
-def _across(language: str, chunks: Sequence[ChunkRow]) -> NDArray[np.bool_]:
-    """Which chunks are in another language than the query; not those without words."""
-    known = language != UNKNOWN
-    return np.array([known and c.language not in (language, UNKNOWN) for c in chunks], bool)
-
-
 def _likely(cosines: Numbers, middle: float) -> Numbers:
     """How likely a passage of this cosine answers; 0 where there is none."""
     known = np.nan_to_num(cosines, nan=-1.0)
@@ -95,117 +90,106 @@ def _likely(cosines: Numbers, middle: float) -> Numbers:
     return np.where(np.isnan(cosines), 0.0, likely)
 
 
-def weigh(
-    candidates: Sequence[Candidate],
-    query: LexicalQuery | None,
-    vector: NDArray[np.float32] | None,
-    language: str,
-    catalog: Catalog,
-    settings: Settings,
-) -> list[Candidate]:
-    """Adds cosine, coverage and evidence to candidates, and orders them by evidence.
-
-    Ties by fused score, then path, section, chunk. A part whose channel is not asked
-    (`query` or `vector` None) counts as nothing.
-    """
-    names, chains = (_scores_of(candidates, channel) for channel in ("metadata", "graph"))
-    chunks = [c.chunk for c in candidates]
-    measured = measure(chunks, query, vector, language, catalog, settings, names)
-    sure = with_chains(measured.evidence, chains, settings)
-    rows = zip(candidates, measured.rows(), sure.tolist(), strict=True)
-    weighed = [
-        Candidate(
-            c.chunk,
-            c.hits,
-            c.contributions,
-            c.rrf_score,
-            cosine,
-            title,
-            coverage,
-            all_of_it,
-            None,
-            own,
-        )
-        for c, (cosine, title, coverage, own), all_of_it in rows
-    ]
-    return _ordered(weighed)
-
-
-def _scores_of(candidates: Sequence[Candidate], channel: str) -> Numbers:
-    """What a channel says of each candidate, 0 where nothing."""
-    scores = np.zeros(len(candidates))
-    for place, candidate in enumerate(candidates):
-        if (hit := candidate.hits.get(channel)) is not None:
-            scores[place] = hit.score
-    return scores
-
-
-def _ordered(weighed: Sequence[Candidate]) -> list[Candidate]:
-    """By evidence, ties by fused score, then path, section, chunk."""
-    evidence = np.array([c.evidence for c in weighed])
-    fused = np.array([c.rrf_score for c in weighed])
-    order = np.lexsort((-fused, -evidence))
-    evidence, fused = evidence[order], fused[order]
-    new = np.flatnonzero((np.diff(evidence) != 0) | (np.diff(fused) != 0)) + 1
-    ordered = [weighed[place] for place in order.tolist()]
-    for first, end in pairwise([0, *new.tolist(), len(ordered)]):
-        if end - first > 1:
-            ordered[first:end] = sorted(ordered[first:end], key=lambda c: c.chunk.order)
-    return ordered
-
-
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """Numbers of some chunks, all of shape (n,)."""
+    """Numbers of some passages, all of shape (n,)."""
 
     cosines: Numbers  # as `evidence` takes them; NaN if unknown
     titles: Numbers  # the same
     coverages: Numbers
     evidence: Numbers
 
-    def rows(self) -> Iterator[tuple[float, float, float, float]]:
-        """Cosine, that of the title, coverage and evidence of each chunk."""
+    def of(self, place: int) -> tuple[float, float, float, float]:
+        """Cosine, that of the title, coverage and evidence of one."""
         columns = (self.cosines, self.titles, self.coverages, self.evidence)
-        return zip(*(column.tolist() for column in columns), strict=True)
+        cosine, title, coverage, evidence = (column.item(place) for column in columns)
+        return cosine, title, coverage, evidence
 
 
-def measure(
-    chunks: Sequence[ChunkRow],
-    query: LexicalQuery | None,
-    vector: NDArray[np.float32] | None,
-    language: str,
-    catalog: Catalog,
-    settings: Settings,
-    names: Numbers | None = None,
-) -> Measured:
-    """The numbers of each chunk, and the evidence that follows from them.
+@dataclass(frozen=True)
+class Scale:
+    """What evidence is measured against: one query.
 
     Args:
-        chunks: any, also none.
         query: its terms; None if words are not asked.
         vector: of the query; None if meaning is not asked.
         language: of the query, as `detect` says.
         catalog: holds the vectors.
         settings: as for `evidence`.
-        names: score of the metadata channel for each chunk; None for none.
     """
-    cosines = titles = np.full(len(chunks), np.nan)
-    chance = 0.0
-    if vector is not None:
-        with catalog.lock:
-            vectors = catalog.vectors
-            vectors.keep_to(catalog.by_embedding.hashes, catalog.revision)
-            chance = vectors.chance(vector)
-            cosines = vectors.similarity(vector, map(attrgetter("embed_hash"), chunks))
-            cosines = cosines + ACROSS * _across(language, chunks)
-            if vectors.names is not None:
-                hashes = (catalog.names.get(c.path, "") for c in chunks)
-                titles = vectors.names.similarity(vector, hashes)
-    coverages = np.zeros(len(chunks))
-    if query is not None and chunks:
-        coverages = query.coverages(chunks)
-    known = np.zeros(len(chunks)) if names is None else names
-    wordless = np.array([c.length == 0 for c in chunks], bool)  # a picture: its name is its text
-    coverages = np.where(wordless, np.maximum(coverages, known), coverages)
-    sure = evidence(cosines, titles, coverages, known, chance, settings)
-    return Measured(cosines, titles, coverages, sure)
+
+    query: LexicalQuery | None
+    vector: NDArray[np.float32] | None
+    language: str
+    catalog: Catalog
+    settings: Settings
+
+    @cached_property
+    def _chance(self) -> float:
+        return 0.0 if self.vector is None else self.catalog.vectors.chance(self.vector)
+
+    def measure_chunks(self, chunks: Sequence[ChunkRow], names: Numbers | None = None) -> Measured:
+        """As `measure`."""
+        return self.measure(Selection.of(self.catalog.notes.kept, chunks), names)
+
+    def measure(self, passages: Selection, names: Numbers | None = None) -> Measured:
+        """The numbers of each passage, and the evidence that follows from them.
+
+        Args:
+            passages: any, also none.
+            names: score of the metadata channel for each passage; None for none.
+        """
+        cosines = titles = np.full(len(passages), np.nan)
+        if self.vector is not None:
+            with self.catalog.lock:
+                vectors = self.catalog.vectors
+                vectors.keep_to(self.catalog.by_embedding.hashes, self.catalog.revision)
+                _ = self._chance
+                cosines = self.catalog.cosines(self.vector, passages)
+                titles = self.catalog.name_cosines(self.vector, passages)
+            cosines = cosines + ACROSS * self._across(passages)
+        coverages = np.zeros(len(passages))
+        if self.query is not None and len(passages):
+            coverages = self.query.coverages(passages)
+        known = np.zeros(len(passages)) if names is None else names
+        # A picture has no words: its name is its text.
+        wordless = passages.lengths() == 0
+        coverages = np.where(wordless, np.maximum(coverages, known), coverages)
+        sure = evidence(cosines, titles, coverages, known, self._chance, self.settings)
+        return Measured(cosines, titles, coverages, sure)
+
+    def _across(self, passages: Selection) -> NDArray[np.bool_]:
+        """Which passages are in another language than the query; not those without words."""
+        if self.language == UNKNOWN:
+            return np.zeros(len(passages), bool)
+        return passages.other_languages((self.language, UNKNOWN))
+
+
+def weigh(pool: Pool, scale: Scale) -> Pool:
+    """Adds cosine, coverage and evidence to candidates, and orders them by evidence.
+
+    Ties by fused score, then path, section, chunk. A part whose channel is not asked
+    counts as nothing.
+    """
+    measured = scale.measure_chunks(pool.chunks, pool.scores("metadata"))
+    weighed = replace(
+        pool,
+        cosines=measured.cosines,
+        titles=measured.titles,
+        coverages=measured.coverages,
+        evidence=with_chains(measured.evidence, pool.scores("graph"), scale.settings),
+        grounded=measured.evidence,
+    )
+    return weighed.take(_order(weighed))
+
+
+def _order(pool: Pool) -> list[int]:
+    """By evidence, ties by fused score, then path, section, chunk."""
+    order = np.lexsort((-pool.fused, -pool.evidence))
+    evidence, fused = pool.evidence[order], pool.fused[order]
+    new = np.flatnonzero((np.diff(evidence) != 0) | (np.diff(fused) != 0)) + 1
+    ordered: list[int] = order.tolist()
+    for first, end in pairwise([0, *new.tolist(), len(ordered)]):
+        if end - first > 1:
+            ordered[first:end] = sorted(ordered[first:end], key=lambda p: pool.chunks[p].order)
+    return ordered

@@ -10,13 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-import numpy as np
-from numpy.typing import NDArray
-
-from sidelight.config import Settings
 from sidelight.query.candidates import Candidate
-from sidelight.query.evidence import measure
-from sidelight.query.lexical import LexicalQuery
+from sidelight.query.evidence import Scale
 from sidelight.store.catalog import Catalog
 from sidelight.store.rows import ChunkRow, NoteRow
 from sidelight.types import Link, Note, NoteKind, PassageKind
@@ -36,21 +31,15 @@ class Linked:
     anchor: str  # "heading" | "block" | "note"
 
 
-def expand(
-    direct: Sequence[Candidate],
-    query: LexicalQuery | None,
-    vector: NDArray[np.float32] | None,
-    language: str,
-    catalog: Catalog,
-    resolver: LinkResolver,
-    settings: Settings,
-) -> list[Linked]:
+def expand(direct: Sequence[Candidate], scale: Scale, resolver: LinkResolver) -> list[Linked]:
     """Linked passages, best evidence first within what each seed may bring.
 
     Args:
         direct: the direct results in their order; the first 5 distinct notes are seeds.
-        query, vector, language: what evidence is measured against.
+        scale: what evidence is measured against.
+        resolver: says where links lead.
     """
+    catalog, settings = scale.catalog, scale.settings
     shown = {c.chunk.chunk_id for c in direct}
     reached = []
     for rank, seed in _seeds(direct):
@@ -61,7 +50,7 @@ def expand(
         most = settings.linked_per_hub if hub else settings.linked_per_seed
         reached.append((rank, seed, found, most))
     targets = [t for _, _, found, _ in reached for t in found]
-    weighed = _weighed(targets, query, vector, language, catalog, settings)
+    weighed = _weighed(targets, scale)
     linked: list[Linked] = []
     for rank, seed, found, most in reached:
         new = [t for t in found if t.chunk.chunk_id not in shown]
@@ -145,24 +134,19 @@ class _Weighed:
         )
 
 
-def _weighed(
-    targets: Sequence[_Target],
-    query: LexicalQuery | None,
-    vector: NDArray[np.float32] | None,
-    language: str,
-    catalog: Catalog,
-    settings: Settings,
-) -> _Weighed:
+def _weighed(targets: Sequence[_Target], scale: Scale) -> _Weighed:
+    catalog = scale.catalog
     wanted = {t.chunk.chunk_id: t.chunk for t in targets}
     with catalog.lock:
         rows = [
             c for path in {c.path for c in wanted.values()} for c in catalog.by_note.get(path, ())
         ]
     chunks = list({**{c.chunk_id: c for c in rows}, **wanted}.values())
-    measured = measure(chunks, query, vector, language, catalog, settings)
+    measured = scale.measure_chunks(chunks)
     candidates: dict[str, Candidate] = {}
     of_note: dict[str, float] = {}
-    for chunk, (cosine, title, coverage, value) in zip(chunks, measured.rows(), strict=True):
+    for place, chunk in enumerate(chunks):
+        cosine, title, coverage, value = measured.of(place)
         of_note[chunk.path] = max(value, of_note.get(chunk.path, 0.0))
         if chunk.chunk_id in wanted:
             candidates[chunk.chunk_id] = Candidate(

@@ -13,7 +13,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 from importlib.resources import files
@@ -21,13 +21,15 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from sidelight.query.candidates import Candidate
 from sidelight.query.lexical import LexicalQuery
 from sidelight.query.metadata import EQUAL
+from sidelight.query.pool import Pool
 
 SHIPPED = "shipped"  # the feature by which a calibrated gate starts from the shipped one
 _TOP = 10
+_SPREAD = 50  # cosines whose spread is looked at
 # Where no gate was fitted for a set of channels or a model, the evidence itself is the
 # confidence. What balanced keeps and refuses stands in docs/ranking.md. Words alone need far less
 # to pass: few questions repeat the words of their answer.
@@ -52,7 +54,7 @@ class Decision:
     features: Mapping[str, float]
 
 
-def features(ordered: Sequence[Candidate], query: LexicalQuery | None) -> dict[str, float]:
+def features(ordered: Pool, query: LexicalQuery | None) -> dict[str, float]:
     """Absolute numbers about the best candidates, each on a scale that any query shares.
 
     Args:
@@ -60,30 +62,55 @@ def features(ordered: Sequence[Candidate], query: LexicalQuery | None) -> dict[s
             found: the gate says the same with and without chains.
         query: its terms; None where words were not asked.
     """
-    ordered = [c for c in ordered if "graph" not in c.hits or len(c.hits) > 1]
-    surest = sorted((c.grounded for c in ordered), reverse=True)[:_TOP]
-    top = [c for c in ordered if c.grounded >= surest[-1]]  # and those that tie with the last
-    top.sort(key=lambda c: (-c.grounded, c.chunk.order))
-    cosines = sorted([c.cosine for c in ordered if c.cosine == c.cosine], reverse=True)  # no NaN
+    ordered = _without_chains(ordered)
+    best = _surest(ordered)
+    grounded = ordered.grounded[best]
+    first = best[0] if best else None
+    cosines = np.sort(-ordered.cosines[~np.isnan(ordered.cosines)])[:_SPREAD] * -1
     lexical = _leading(ordered, "bm25")
     semantic = _leading(ordered, "vector")
-    best = top[0] if top else None
     total = query.total_mass if query is not None else 0.0
     unknown = sum(term.mass for term in query.unknown()) if query is not None else 0.0
     return {
-        "evidence": best.grounded if best else 0.0,
-        "evidence_5": _mean([c.grounded for c in top[:5]]),
-        "cosine": cosines[0] if cosines else 0.0,
-        "cosine_10": _mean(cosines[:10]),
-        "cosine_spread": cosines[0] - _mean(cosines[10:50]) if len(cosines) > 10 else 0.0,
-        "coverage": max((c.coverage for c in ordered), default=0.0),
-        "coverage_at_best": best.coverage if best else 0.0,
-        "cosine_at_best": best.cosine if best and not math.isnan(best.cosine) else 0.0,
-        "name": max((h.score for c in ordered if (h := c.hits.get("metadata"))), default=0.0),
+        "evidence": 0.0 if first is None else ordered.grounded.item(first),
+        "evidence_5": _mean(grounded[:5]),
+        "cosine": cosines.item(0) if len(cosines) else 0.0,
+        "cosine_10": _mean(cosines[:_TOP]),
+        "cosine_spread": _over_the_rest(cosines),
+        "coverage": float(ordered.coverages.max(initial=0.0)),
+        "coverage_at_best": 0.0 if first is None else ordered.coverages.item(first),
+        "cosine_at_best": 0.0 if first is None else _known(ordered.cosines.item(first)),
+        "name": float(ordered.scores("metadata").max(initial=0.0)),
         "agreement": len(lexical & semantic) / max(1, min(len(lexical), len(semantic))),
         "unknown": unknown / total if total else 0.0,
         "length": math.log1p(len(query.terms)) if query is not None else 0.0,
     }
+
+
+def _without_chains(ordered: Pool) -> Pool:
+    """Without what nothing but a chain of mentions found."""
+    if "graph" not in ordered.channels:
+        return ordered
+    others = [found.ranks > 0 for name, found in ordered.channels.items() if name != "graph"]
+    elsewhere = np.any([*others, np.zeros(len(ordered), bool)], axis=0)
+    alone = (ordered.channels["graph"].ranks > 0) & ~elsewhere
+    return ordered.take(np.flatnonzero(~alone).tolist())
+
+
+def _surest(ordered: Pool) -> list[int]:
+    """Where the ten of most evidence stand, and those that tie with the last; ties by place."""
+    last = np.sort(-ordered.grounded)[:_TOP]
+    top = np.flatnonzero(ordered.grounded >= -last[-1]).tolist() if len(last) else []
+    return sorted(top, key=lambda p: (-ordered.grounded.item(p), ordered.chunks[p].order))
+
+
+def _over_the_rest(cosines: NDArray[np.float64]) -> float:
+    """How far the best cosine lies above those behind the first ten."""
+    return cosines.item(0) - _mean(cosines[_TOP:]) if len(cosines) > _TOP else 0.0
+
+
+def _known(cosine: float) -> float:
+    return 0.0 if math.isnan(cosine) else cosine
 
 
 def gate_name(channels: Iterable[str]) -> str:
@@ -192,12 +219,16 @@ def _read(calibration: Path) -> Mapping[str, Any]:
         return {}  # doctor names a calibration that cannot be read
 
 
-def _leading(ordered: Sequence[Candidate], channel: str) -> set[str]:
+def _leading(ordered: Pool, channel: str) -> set[str]:
     """The notes that a channel has among its first."""
-    return {c.chunk.path for c in ordered if (hit := c.hits.get(channel)) and hit.rank <= _TOP}
+    found = ordered.channels.get(channel)
+    if found is None:
+        return set()
+    leading = np.flatnonzero((found.ranks > 0) & (found.ranks <= _TOP)).tolist()
+    return {ordered.chunks[place].path for place in leading}
 
 
-def _mean(values: Sequence[float]) -> float:
+def _mean(values: NDArray[np.float64]) -> float:
     return float(np.mean(values)) if len(values) else 0.0
 
 

@@ -18,6 +18,7 @@ from sidelight.language.terms import QueryTerm
 from sidelight.store.catalog import Catalog
 from sidelight.store.postings import Postings, saturated
 from sidelight.store.rows import ChunkRow
+from sidelight.store.selection import Selection
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,16 +143,16 @@ class LexicalQuery:
         """Codes and mass of each term that some passage holds."""
         return [(term.codes, term.mass) for term in self._scored_terms if term.codes]
 
-    def coverages(self, chunks: Sequence[ChunkRow]) -> NDArray[np.float64]:
-        """Weighted share of the terms that each chunk holds, 0..1; as `scores`, but quicker."""
+    def coverages(self, passages: Selection) -> NDArray[np.float64]:
+        """Weighted share of the terms that each passage holds, 0..1; as `scores`, but quicker."""
         with self._catalog.lock:
             postings = self._catalog.postings
             if self._held_at[0] != postings.version:
                 self._held_at = (postings.version, postings.masses(self._known_terms))
-            rows = postings.rows(chunks)
+            rows = postings.rows(passages)
             masses = self._held_at[1].take(np.maximum(rows, 0), mode="clip")
         for place in np.flatnonzero(rows < 0).tolist():  # a title alone, or of a note saved since
-            codes = frozenset(chunks[place].codes.tolist())
+            codes = frozenset(passages.codes(place).tolist())
             held = (mass for known, mass in self._known_terms if not codes.isdisjoint(known))
             masses[place] = sum(held)
         return self._coverage(masses)

@@ -6,7 +6,7 @@ functions over frozen values; this file only hands one's result to the next.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from sidelight.errors import CancelledError
@@ -20,11 +20,12 @@ from sidelight.query.compound import parts_of
 from sidelight.query.coverage import cover
 from sidelight.query.credibility import credibility, rules_of
 from sidelight.query.diversify import diversify
-from sidelight.query.evidence import weigh
+from sidelight.query.evidence import Scale, weigh
 from sidelight.query.expand import expand
 from sidelight.query.fuse import join
 from sidelight.query.gate import features
 from sidelight.query.index import Index
+from sidelight.query.pool import Pool
 from sidelight.query.recall import recall
 from sidelight.query.recipes import order_by, weights_by
 from sidelight.query.rerank import rerank
@@ -121,7 +122,7 @@ def related(
 
 @dataclass(frozen=True, slots=True)
 class _Ordered:
-    candidates: list[Candidate]
+    candidates: Sequence[Candidate]
     degraded: tuple[Degraded, ...]
 
 
@@ -133,23 +134,23 @@ def _answer(
         return answer.listing(index, asked, stopwatch)
     recalled = recall(asked.channels(index), index.workers, settings.channel_timeout_ms, stopwatch)
     _go_on(cancelled)
+    scale = Scale(asked.lexical, asked.vector, asked.language, index.catalog, settings)
     with stopwatch.stage("fuse"):
-        weights = weights_by(settings.fusion, recalled.hits, asked.weights(recalled.hits))
-        joined = join(recalled.hits, weights, settings.rrf_k)
-        joined = asked.admitted(joined, index)
-        query = (asked.lexical, asked.vector, asked.language)
-        ordered = weigh(joined, *query, index.catalog, settings)
+        weights = weights_by(settings.fusion, recalled.hits, asked.weights(recalled.hits, index))
+        pool = join(recalled.hits, weights, settings.rrf_k)
+        pool = weigh(asked.admitted(pool, index), scale)
     _go_on(cancelled)
+    ordered: Sequence[Candidate] = pool
     with stopwatch.stage("rerank"):
-        reranked = _reranked(index, asked, order_by(settings.fusion, ordered))
+        reranked = _reranked(index, asked, order_by(settings.fusion, pool))
         if asked.rerank:  # still in the order of evidence, now with what the model says
             read = {c.chunk.chunk_id: c for c in reranked.candidates}
-            ordered = [read[c.chunk.chunk_id] for c in ordered]
+            ordered = [read[chunk.chunk_id] for chunk in pool.chunks]
     _go_on(cancelled)
     with stopwatch.stage("cite"):
         shown = reranked.candidates
         if asked.mode is Mode.COVERAGE:
-            shown = cover(shown, *query, asked.allowed, index)
+            shown = cover(shown, scale, asked.allowed, index)
         diverse = diversify(
             shown,
             asked.per_note(settings),
@@ -157,14 +158,14 @@ def _answer(
         )
         direct = answer.cite_direct(index, asked, diverse)
     with stopwatch.stage("gate"):  # what is no longer on disk is no evidence
-        left = direct.standing(ordered)
+        left = direct.standing(pool)
         decision = index.gate.decide(features(left, asked.lexical), recalled.hits)
         if not asked.has_content:
             decision = index.gate.without_content(decision)
     _go_on(cancelled)
     with stopwatch.stage("expand"):
         seeds = [passage.candidate for passage in direct.shown]
-        linked = expand(seeds, *query, index.catalog, index.resolver, settings)
+        linked = expand(seeds, scale, index.resolver)
     with stopwatch.stage("cite"):
         cited = answer.cite_linked(index, direct, linked)
     degraded = recalled.degraded + reranked.degraded
@@ -173,7 +174,7 @@ def _answer(
     )
 
 
-def _reranked(index: Index, asked: Asked, ordered: list[Candidate]) -> _Ordered:
+def _reranked(index: Index, asked: Asked, ordered: Pool) -> _Ordered:
     if not asked.rerank or not ordered:
         return _Ordered(ordered, ())
     rules = rules_of(index.settings.credibility)

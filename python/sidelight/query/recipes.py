@@ -10,7 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from sidelight.query.candidates import Candidate, Hit
+from sidelight.query.candidates import Hit
+from sidelight.query.fuse import Weights
+from sidelight.query.pool import Pool
 
 EVIDENCE = "evidence"
 CONFIDENT = "rrf_confident"
@@ -20,33 +22,27 @@ PLAIN = "rrf_plain"
 # that is not named here (one that is sometimes noise) keeps its own confidence.
 FIXED_WEIGHTS: Mapping[str, float] = {"vector": 0.7, "bm25": 0.3, "metadata": 0.3}
 
-Weights = Mapping[str, Mapping[str, float]]
 
-
-def weights_by(
-    recipe: str, hits: Mapping[str, Sequence[Hit]], confident: Weights
-) -> dict[str, Mapping[str, float]]:
-    """The fusion's weights: channel to chunk id to weight in 0..1; missing ones count 1.
+def weights_by(recipe: str, hits: Mapping[str, Sequence[Hit]], confident: Weights) -> Weights:
+    """The fusion's weights, as `fuse` takes them.
 
     Args:
         recipe: one of `config.FUSIONS`.
         hits: of each channel.
-        confident: how far each candidate is trusted, as `Asked.weights` says.
+        confident: how far each hit is trusted, as `Asked.weights` says.
     """
     if recipe == PLAIN:
         return {}
     if recipe == FIXED:
-        fixed = {
-            channel: dict.fromkeys((hit.chunk.chunk_id for hit in hits.get(channel, ())), weight)
-            for channel, weight in FIXED_WEIGHTS.items()
-        }
+        fixed = {name: [weight] * len(hits.get(name, ())) for name, weight in FIXED_WEIGHTS.items()}
         return {**confident, **fixed}
-    return dict(confident)
+    return confident
 
 
-def order_by(recipe: str, candidates: Sequence[Candidate]) -> list[Candidate]:
+def order_by(recipe: str, candidates: Pool) -> Pool:
     """Candidates, given by evidence, in the recipe's order; equals stay as they are given."""
     if recipe == EVIDENCE:
-        return list(candidates)
+        return candidates
     # Two lists often give equal sums: rounded, so that the order of adding decides nothing.
-    return sorted(candidates, key=lambda c: -round(c.rrf_score, 12))
+    fused = candidates.fused.tolist()
+    return candidates.take(sorted(range(len(fused)), key=lambda place: -round(fused[place], 12)))

@@ -25,6 +25,8 @@ from sidelight.store.passages import ByEmbedding, ByNote, Passages
 from sidelight.store.postings import Postings
 from sidelight.store.prefixes import PrefixIndex
 from sidelight.store.rows import ChunkRow, NoteHead, NoteRow, name_hash
+from sidelight.store.selection import Selection
+from sidelight.store.slots import Slots
 from sidelight.store.vectors import VectorMatrix
 
 _PREFIX_EXPANSIONS = 50  # terms an unfinished word may stand for; more would be noise
@@ -141,6 +143,8 @@ class Catalog:
         self.vocabulary = Vocabulary()
         self._graph: EntityGraph | None = None
         self.postings = Postings()
+        self._slots = Slots(list)  # of the kept passages' vectors
+        self._name_slots = Slots(list)  # and of its notes' names
         self.searchable = 0  # chunks
         self.total_length = 0  # terms of searchable chunks
         self._content = 0
@@ -193,6 +197,8 @@ class Catalog:
             named = set(range(len(kept.paths))).difference(kept.failed)
             hashes = list(kept.name_hashes)
             self.names = {kept.paths[number]: hashes[number] for number in sorted(named)}
+            self._slots = Slots(kept.embed_hashes_by_passage)
+            self._name_slots = Slots(lambda: [self.names.get(path, "") for path in kept.paths])
             self.vocabulary.begin(kept.terms, np.diff(kept.segment.starts))
             self.postings.begin(kept.sorted_passages(self.chunks.at))
             self.searchable = len(kept.searchable)
@@ -271,6 +277,34 @@ class Catalog:
         if path in self.attachments and path not in self.notes:
             return self.attachments[path][1] if chunk_index == 0 else None
         return self.by_note.nth(path, chunk_index)
+
+    def cosines(self, vector: NDArray[np.float32], passages: Selection) -> NDArray[np.float64]:
+        """The cosine of each passage to a centred vector; NaN where it is not embedded."""
+        vectors = self.vectors
+
+        def kept(index: KeptIndex, numbers: NDArray[np.intp]) -> NDArray[np.intp]:
+            return self._slots.of(vectors, numbers, lambda n: index.chunk(n).embed_hash)
+
+        rows = passages.column(kept, lambda chunk: vectors.slots([chunk.embed_hash])[0], int)
+        return vectors.cosines(vector, rows)
+
+    def name_cosines(self, vector: NDArray[np.float32], passages: Selection) -> NDArray[np.float64]:
+        """The same of the name of each passage's note."""
+        names = self.vectors.names
+        if names is None:
+            return np.full(len(passages), np.nan)
+
+        def hash_of(path: str) -> str:
+            return self.names.get(path, "")
+
+        def kept(index: KeptIndex, numbers: NDArray[np.intp]) -> NDArray[np.float64]:
+            notes, which = np.unique(index.passage_notes[numbers], return_inverse=True)
+            rows = self._name_slots.of(names, notes, lambda note: hash_of(index.paths[note]))
+            return names.cosines(vector, rows)[which]
+
+        return passages.column(
+            kept, lambda chunk: names.similarity(vector, [hash_of(chunk.path)])[0], float
+        )
 
     def snapshot(self, constants: str) -> str:
         """A name of the committed content: notes, their hashes and `constants`."""

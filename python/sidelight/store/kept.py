@@ -101,6 +101,7 @@ class KeptIndex:
         runs, segment, terms: terms of passages by code, the rows that hold each, the vocabulary.
         embed_hashes, embedded: distinct, and the searchable passages of each.
         names: of the notes.
+        languages: of passages, by code.
         link_keys, linking: what links are compared by, ascending, and the notes with such links.
     """
 
@@ -129,7 +130,7 @@ class KeptIndex:
         self.link_keys = Dictionary.within(arrays, "link_key")
         self.linking = Groups.within(arrays, "linking")
         self._kinds = [PassageKind(kind) for kind in Strings.within(arrays, "passage_kind")]
-        self._languages = list(Strings.within(arrays, "language"))
+        self.languages = list(Strings.within(arrays, "language"))
         self._headings = Strings.within(arrays, "heading_path")
         self._nodes = Strings.within(arrays, "node")
         self._heading_path = lru_cache(_REMEMBERED)(self._split)
@@ -171,6 +172,14 @@ class KeptIndex:
     def texts(self, name: str) -> list[str]:
         """One of the texts of every note."""
         return list(self._text[name])
+
+    def of_passages(self, name: str, numbers: NDArray[np.intp]) -> NDArray[Any]:
+        """A column (`OF_PASSAGES`) of some passages."""
+        return self._passages[name][numbers]
+
+    def embed_hashes_by_passage(self) -> list[str]:
+        """Of all passages."""
+        return strings_of(self._passages["passage_embed_hash"])
 
     def ids(self) -> list[str]:
         """Of all passages."""
@@ -226,7 +235,7 @@ class KeptIndex:
 
     def language(self, code: int) -> str:
         """The language of a code."""
-        return self._languages[code]
+        return self.languages[code]
 
 
 class KeptChunk(ChunkRow):

@@ -10,12 +10,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Container, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sidelight.store.rows import ChunkRow
+from sidelight.store.selection import Selection
+
+if TYPE_CHECKING:
+    from sidelight.store.kept import KeptIndex
 
 # A tail of this many passages is looked through in about a millisecond.
 TAIL = 2_000
@@ -225,9 +229,15 @@ class Postings:
         mass = np.repeat([mass for _, mass in terms], [len(rows) for rows in held])
         return _sums(np.concatenate([_NOTHING[0], *held]), mass, self._end)
 
-    def rows(self, chunks: Sequence[ChunkRow]) -> NDArray[np.intp]:
+    def rows(self, passages: Selection) -> NDArray[np.intp]:
         """The row of each passage, -1 for one that is not here; the same within one `version`."""
-        return np.fromiter(map(self._row_of, chunks), np.intp)
+
+        def kept(_: KeptIndex, numbers: NDArray[np.intp]) -> NDArray[np.intp]:
+            assert self._kept is not None
+            rows = self._kept.rows[numbers]
+            return np.where((rows >= 0) & self._live[rows], rows, -1)
+
+        return passages.column(kept, self._row_of, int)
 
     def _norm(self, k1: float, b: float, average: float) -> NDArray[np.float64]:
         """BM25's part of each row that its length decides; kept until something changes."""

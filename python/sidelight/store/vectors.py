@@ -178,7 +178,14 @@ class VectorMatrix:
 
     def similarity(self, query: NDArray[np.float32], hashes: Iterable[str]) -> NDArray[np.float64]:
         """Cosine to each text; NaN where it is not embedded yet."""
-        slots = np.fromiter(map(self._slot.get, hashes, repeat(-1)), np.intp)
+        return self.cosines(query, self.slots(hashes))
+
+    def slots(self, hashes: Iterable[str]) -> NDArray[np.intp]:
+        """The row of each text, -1 where it is not embedded yet; true until rows move."""
+        return np.fromiter(map(self._slot.get, hashes, repeat(-1)), np.intp)
+
+    def cosines(self, query: NDArray[np.float32], slots: NDArray[np.intp]) -> NDArray[np.float64]:
+        """Cosine to each row; NaN for -1."""
         known = slots >= 0
         found = np.full(len(slots), np.nan)
         found[known] = _exact(self._rows, slots[known], query)
