@@ -12,8 +12,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sidelight.store import rounded
 from sidelight.store.catalog import Catalog, Vocabulary
 from sidelight.store.prefixes import PrefixIndex
+from sidelight.store.rounded import Rounded
 from sidelight.store.rows import ChunkRow, NoteRow, checksums_of_names, folded_names
 from sidelight.store.vectors import VectorMatrix
 from sidelight.types import PassageKind
@@ -284,3 +286,14 @@ def test_names_are_equal_whatever_their_case_spelling_and_white_space() -> None:
     same = ["Straße  in 臺北", " STRASSE\nin 台北", "strasse in\u3000台北"]
     assert len(set(folded_names(same))) == 1
     assert len(set(checksums_of_names(same).tolist())) == 1
+
+
+def test_two_threads_find_the_cosines_that_one_finds(monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = np.random.default_rng(4).normal(size=(500, 24)).astype(np.float32)
+    vectors = Rounded(24)
+    vectors.add(rows, room=600)
+    alone = vectors.cosines(rows[7], 437)  # in one part
+    monkeypatch.setattr(rounded, "_COMPARED", 10)
+    for _ in range(20):
+        assert np.array_equal(vectors.cosines(rows[7], 437), alone)
+    assert np.abs(alone - rows[:437] @ rows[7]).max() < vectors.doubt(rows[7])

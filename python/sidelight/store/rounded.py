@@ -9,6 +9,7 @@ and variance of all cosines follow from the vectors' sum and that of their produ
 from __future__ import annotations
 
 import math
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,7 @@ _MOST = 127  # of a byte with a sign
 # Roundings are as good as independent, so that what a cosine is off by is nearly normal: one in
 # 10^15 lies so many deviations away.
 _DEVIATIONS = 8
+_COMPARED = 16_384  # rows at once, by whichever of two threads is free: 0.7 ms of one
 _SUMMED = 8_192  # rows multiplied at once: as many single precision adds without harm
 
 
@@ -32,6 +34,7 @@ class Rounded:
         self._rows: NDArray[np.int8] = np.zeros((0, dimension), np.int8)
         self._steps: NDArray[np.float32] = np.zeros(0, np.float32)  # what 1 stands for in a row
         self._largest_step = 0.0
+        self._beside = ThreadPoolExecutor(1, thread_name_prefix="cosines")
 
     def add(self, rows: Matrix, room: int) -> None:
         """Takes in rows behind the last; `room` will come in all, as far as is known."""
@@ -57,8 +60,19 @@ class Rounded:
         """The cosines of the first `count` rows, each off by less than half of `doubt`."""
         rounded, step = _rounded(query[None])
         found = np.empty((1, count), np.float32)
-        if count:
-            simsimd.cdist(rounded, self._rows[:count], metric="dot", out=found)
+        parts = iter(range(0, count, _COMPARED))
+
+        def compare() -> None:
+            for first in parts:  # the other thread takes the next
+                last = min(count, first + _COMPARED)
+                simsimd.cdist(
+                    rounded, self._rows[first:last], metric="dot", out=found[:, first:last]
+                )
+
+        helped = self._beside.submit(compare) if count > _COMPARED else None
+        compare()
+        if helped and not helped.cancel():
+            helped.result()
         found[0] *= self._steps[:count]
         cosines: Matrix = found[0] * step[0]
         return cosines
