@@ -6,11 +6,12 @@ import contextlib
 import shutil
 import threading
 from pathlib import Path
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
 
-from sidelight.store import vector_tables
+from sidelight.store import kept_vectors, vector_tables
 from sidelight.store.catalog import Catalog
 from sidelight.store.folder import Folder
 from sidelight.store.rounded import Rounded
@@ -53,7 +54,7 @@ def content(matrix: VectorMatrix) -> dict[str, list[float]]:
     return {
         h: row.tolist()
         for part in (matrix, matrix.names)
-        for h, row in zip(part.hashes, part.all_rows(), strict=True)
+        for h, row in zip(part.hashes, part.rows(part.hashes), strict=True)
     }
 
 
@@ -200,10 +201,10 @@ def test_a_search_while_vectors_are_kept_leaves_each_in_its_place(
     catalog.vectors = matrix
     took_in, both_inside = Rounded.add, threading.Barrier(2)
 
-    def slowly(self: Rounded, rows: Matrix, room: int) -> None:
+    def slowly(self: Rounded, rows: Matrix) -> None:
         with contextlib.suppress(threading.BrokenBarrierError):
             both_inside.wait(0.2)
-        took_in(self, rows, room)
+        took_in(self, rows)
 
     monkeypatch.setattr(Rounded, "add", slowly)
     keeping = threading.Thread(target=lambda: tables.keep(catalog))
@@ -212,3 +213,36 @@ def test_a_search_while_vectors_are_kept_leaves_each_in_its_place(
         standing = matrix.standing()
     keeping.join()
     assert standing.rounded.count == len(matrix) == 20
+
+
+def test_what_lies_in_the_files_lies_in_memory_no_more(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(kept_vectors, "_FEW_IN_MEMORY", 12)
+    query = np.ones(DIMENSION, np.float32) / np.float32(DIMENSION**0.5)
+    tables, matrix = opened(tmp_path)
+    for first, later in ((0, 0), (20, 10), (30, 0), (40, 10)):  # few stay, until they are many
+        add(tables, matrix, first, first + (20 if not first else 10))
+        standing = matrix.standing()  # of a search that has begun
+        before = content(matrix), matrix.nearest(query, 9, None), matrix.chance(query)
+        keep(tables, matrix)
+        assert matrix.all_rows().later == later
+        assert (content(matrix), matrix.nearest(query, 9, None), matrix.chance(query)) == before
+        assert standing.nearest(query, 9, None) == before[1]
+        check_kept(tmp_path, monkeypatch)
+
+
+def test_files_that_cannot_be_mapped_leave_vectors_in_memory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(kept_vectors, "_FEW_IN_MEMORY", 0)
+    tables, matrix = opened(tmp_path)
+    add(tables, matrix, 0, 20)
+    before = content(matrix)
+    with monkeypatch.context() as full:
+        full.setattr(kept_vectors.mmap, "mmap", Mock(side_effect=OSError(12, "no memory")))
+        keep(tables, matrix)
+    assert content(matrix) == before
+    assert matrix.all_rows().later == 20
+    assert "cannot be read" in caplog.text
+    check_kept(tmp_path, monkeypatch)

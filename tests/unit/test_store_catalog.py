@@ -291,7 +291,8 @@ def test_names_are_equal_whatever_their_case_spelling_and_white_space() -> None:
 def test_two_threads_find_the_cosines_that_one_finds(monkeypatch: pytest.MonkeyPatch) -> None:
     rows = np.random.default_rng(4).normal(size=(500, 24)).astype(np.float32)
     vectors = Rounded(24)
-    vectors.add(rows, room=600)
+    vectors.add(rows[:300])
+    vectors.add(rows[300:])
     alone = vectors.cosines(rows[7], 437)  # in one part
     monkeypatch.setattr(rounded, "_COMPARED", 10)
     for _ in range(20):

@@ -26,6 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sidelight.config import write_private
+from sidelight.store.stack import Stack
 from sidelight.store.vectors import Prepared, VectorMatrix
 
 log = logging.getLogger(__name__)
@@ -39,6 +40,7 @@ _READ_AT_ONCE = 1 << 20  # bytes
 _AT_ONCE = 4_096  # rows written at a time
 _BINARY = getattr(os, "O_BINARY", 0)  # Windows asks for it
 _EMPTY = (0, 0)
+_FEW_IN_MEMORY = 1_000  # rows, 2 MB
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,10 +124,11 @@ class KeptVectors:
         forgotten = [part.forgotten for part in _parts_of(matrix)]
         before = self._label if self._forgotten == forgotten else None  # else rows have moved
         files = before.files if before else f"{self._name}.kept-{time.time_ns()}"
+        columns = _columns(matrix, prepared)
         try:
             counts = [
                 self._append(f"{files}-{number}", column, *(before.counts[number] if before else _EMPTY))
-                for number, column in enumerate(_columns(matrix, prepared))
+                for number, column in enumerate(columns)
             ]  # fmt: skip
             moments = self._write_moments(files, prepared)
             label = _Label(
@@ -139,6 +142,20 @@ class KeptVectors:
         else:
             self._label, self._forgotten = label, forgotten
             self._delete_but(files, f"{files}-{moments:08x}")
+            if max(column.later for column in columns) > _FEW_IN_MEMORY:
+                self._let_rest(columns, label, lock)
+
+    def _let_rest(
+        self, columns: Sequence[Stack[Any]], label: _Label, lock: AbstractContextManager[Any]
+    ) -> None:
+        """What lies in the files now need not lie in memory."""
+        try:
+            mapped = self._map(label)
+            with lock:
+                for column, rows in zip(columns, mapped, strict=True):
+                    column.rest_on(rows)
+        except (OSError, ValueError) as error:  # they stay in memory
+            log.warning("the kept vectors cannot be read (%s)", type(error).__name__)
 
     def forget(self) -> None:
         """What is kept counts no more; a folder that cannot be written only keeps the files."""
@@ -198,14 +215,14 @@ class KeptVectors:
             os.fsync(handle.fileno())
         return crc
 
-    def _append(self, name: str, column: NDArray[Any], rows: int, crc: int) -> list[int]:
+    def _append(self, name: str, column: Stack[Any], rows: int, crc: int) -> list[int]:
         """Writes the rows from `rows` on behind those; what a crash left there is written over."""
         if len(column) > rows:
             file = os.open(self._folder / name, os.O_WRONLY | os.O_CREAT | _BINARY, 0o600)
             with os.fdopen(file, "wb") as handle:
-                handle.seek(rows * column[:1].nbytes)
-                for start in range(rows, len(column), _AT_ONCE):
-                    data = np.ascontiguousarray(column[start : start + _AT_ONCE]).tobytes()
+                handle.seek(rows * column.row_bytes)
+                for _, piece in column.pieces(rows, len(column), _AT_ONCE):
+                    data = piece.tobytes()
                     crc = crc32(data, crc)
                     handle.write(data)
                 handle.flush()
@@ -232,12 +249,12 @@ def _parts_of(matrix: VectorMatrix) -> list[VectorMatrix]:
     return [matrix] if matrix.names is None else [matrix, matrix.names]
 
 
-def _columns(matrix: VectorMatrix, prepared: Prepared) -> list[NDArray[Any]]:
+def _columns(matrix: VectorMatrix, prepared: Prepared) -> list[Stack[Any]]:
     """Rows and hashes of the texts, their rounded rows and steps, rows and hashes of names."""
     rounded, steps, _, _ = prepared
     columns = [(part.all_rows(), _packed(part.hashes)) for part in _parts_of(matrix)]
     return [*columns[0], rounded, steps, *(column for both in columns[1:] for column in both)]
 
 
-def _packed(hashes: Sequence[str]) -> NDArray[np.bytes_]:
-    return np.array([one.encode() for one in hashes], _HASH)
+def _packed(hashes: Sequence[str]) -> Stack[np.bytes_]:
+    return Stack(np.array([one.encode() for one in hashes], _HASH))

@@ -10,11 +10,12 @@ from __future__ import annotations
 
 import math
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
 
 import numpy as np
 import simsimd
 from numpy.typing import NDArray
+
+from sidelight.store.stack import Stack
 
 Matrix = NDArray[np.float32]
 
@@ -30,50 +31,54 @@ class Rounded:
     """Unit vectors of `dimension` numbers, a byte each, by row."""
 
     def __init__(self, dimension: int) -> None:
-        self.count = 0
-        self._rows: NDArray[np.int8] = np.zeros((0, dimension), np.int8)
-        self._steps: NDArray[np.float32] = np.zeros(0, np.float32)  # what 1 stands for in a row
+        self._rows = Stack(np.zeros((0, dimension), np.int8))
+        self._steps = Stack(np.zeros(0, np.float32))  # what 1 stands for in a row
         self._largest_step = 0.0
         self._beside = ThreadPoolExecutor(1, thread_name_prefix="cosines")
 
-    def add(self, rows: Matrix, room: int) -> None:
-        """Takes in rows behind the last; `room` will come in all, as far as is known."""
-        size = self.count + len(rows)
-        if size > len(self._rows):
-            size = max(room, size)
-            self._rows, self._steps = (_grown(held, size) for held in (self._rows, self._steps))
-        where = slice(self.count, self.count + len(rows))
-        self._rows[where], self._steps[where] = _rounded(rows)
-        self._largest_step = max(self._largest_step, float(self._steps[where].max(initial=0.0)))
-        self.count += len(rows)
+    @property
+    def count(self) -> int:
+        """How many there are."""
+        return len(self._steps)
+
+    def make_room(self, size: int) -> None:
+        """See `Stack.make_room`."""
+        self._rows.make_room(size)
+        self._steps.make_room(size)
+
+    def add(self, rows: Matrix) -> None:
+        """Takes in rows behind the last."""
+        rounded, steps = _rounded(rows)
+        self._largest_step = max(self._largest_step, float(steps.max(initial=0.0)))
+        self._rows.add(rounded)
+        self._steps.add(steps)
 
     def begin(self, rows: NDArray[np.int8], steps: NDArray[np.float32]) -> None:
         """Takes in what `all` gave, mapped too, where there is nothing yet."""
-        self._rows, self._steps, self.count = rows, steps, len(rows)
+        self._rows, self._steps = Stack(rows), Stack(steps)
         self._largest_step = float(steps.max(initial=0.0))
 
-    def all(self) -> tuple[NDArray[np.int8], NDArray[np.float32]]:
+    def all(self) -> tuple[Stack[np.int8], Stack[np.float32]]:
         """The rounded rows and what 1 stands for in each."""
-        return self._rows[: self.count], self._steps[: self.count]
+        return self._rows, self._steps
 
     def cosines(self, query: NDArray[np.float32], count: int) -> Matrix:
         """The cosines of the first `count` rows, each off by less than half of `doubt`."""
         rounded, step = _rounded(query[None])
         found = np.empty((1, count), np.float32)
-        parts = iter(range(0, count, _COMPARED))
+        parts = iter(list(self._rows.pieces(0, count, _COMPARED)))
 
         def compare() -> None:
-            for first in parts:  # the other thread takes the next
-                last = min(count, first + _COMPARED)
-                simsimd.cdist(
-                    rounded, self._rows[first:last], metric="dot", out=found[:, first:last]
-                )
+            for first, rows in parts:  # the other thread takes the next
+                out = found[:, first : first + len(rows)]
+                simsimd.cdist(rounded, rows, metric="dot", out=out)
 
         helped = self._beside.submit(compare) if count > _COMPARED else None
         compare()
         if helped and not helped.cancel():
             helped.result()
-        found[0] *= self._steps[:count]
+        for first, steps in self._steps.pieces(0, count, count):
+            found[0, first : first + len(steps)] *= steps
         cosines: Matrix = found[0] * step[0]
         return cosines
 
@@ -135,9 +140,3 @@ def _rounded(rows: Matrix) -> tuple[NDArray[np.int8], NDArray[np.float32]]:
     steps = np.abs(rows).max(axis=1, initial=0.0) / np.float32(_MOST)
     whole = np.rint(rows / np.where(steps > 0, steps, 1)[:, None])
     return whole.astype(np.int8), steps.astype(np.float32)
-
-
-def _grown(held: NDArray[Any], size: int) -> NDArray[Any]:
-    grown = np.zeros((size, *held.shape[1:]), held.dtype)
-    grown[: len(held)] = held
-    return grown

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sidelight.store.rounded import Moments, Rounded
+from sidelight.store.stack import Stack
 
 _ROUNDED_AT_ONCE = 10_000
 # At most so many exact cosines beyond those that are asked for: copies of one text lie together.
@@ -26,7 +27,7 @@ _UNRELATED_MEAN, _UNRELATED_SPREAD, _UNRELATED_TEXTS = 0.10, 0.08, 30
 
 Matrix = NDArray[np.float32]
 # Rounded rows, their steps, the moments, and which rows are in these.
-Prepared = tuple[NDArray[np.int8], Matrix, NDArray[np.float64], NDArray[np.bool_]]
+Prepared = tuple[Stack[np.int8], Stack[np.float32], NDArray[np.float64], NDArray[np.bool_]]
 Centre = Callable[[Matrix, Sequence[str]], Matrix]
 
 
@@ -40,7 +41,7 @@ def uncentred(matrix: Matrix, languages: Sequence[str]) -> Matrix:
 class Standing:
     """The vectors of one moment. No lock is needed: rows are only added behind them."""
 
-    rows: Matrix
+    rows: Stack[np.float32]
     hashes: Sequence[str]
     rounded: Rounded
     counted: NDArray[np.bool_]  # which rows count; there may be more by now
@@ -87,7 +88,7 @@ class VectorMatrix:
         self.dimension = dimension
         self.model_id = model_id
         self._centre = centre
-        self._rows: Matrix = np.zeros((0, dimension), dtype=np.float32)
+        self._rows = Stack(np.zeros((0, dimension), np.float32))
         self._slot: dict[str, int] = {}
         self.forgotten = 0
         self._hashes: list[str] = []
@@ -114,10 +115,7 @@ class VectorMatrix:
         rows = self._centre(
             np.ascontiguousarray(raw[new], dtype=np.float32), [languages[i] for i in new]
         )
-        size = len(self._hashes)
-        if size + len(new) > len(self._rows):
-            self.make_room(max(size + len(new), len(self._rows) * 9 // 8))
-        self._rows[size : size + len(new)] = rows
+        self._rows.add(rows)
         for i in new:
             if hashes[i] not in self._slot:
                 self._slot[hashes[i]] = len(self._hashes)
@@ -129,10 +127,10 @@ class VectorMatrix:
         """Takes in centred vectors as they are, mapped ones too, in place of what was there.
 
         Args:
-            rows: shape (n, d); copied once a vector is added.
+            rows: shape (n, d).
             hashes: of each.
         """
-        self._rows, self._hashes = rows, hashes
+        self._rows, self._hashes = Stack(rows), hashes
         self._slot = {h: i for i, h in enumerate(hashes) if h}
         self._rounded, self._moments = Rounded(self.dimension), Moments(self.dimension)
         self._counted, self._counted_when = self._counted[:0], ((-1, -1), -1)
@@ -159,15 +157,15 @@ class VectorMatrix:
         """Of each row; "" for one that counts no more."""
         return self._hashes
 
-    def all_rows(self) -> Matrix:
-        """All centred vectors, shape (n, d), in the order of `hashes`."""
-        return self._rows[: len(self._hashes)]
+    def all_rows(self) -> Stack[np.float32]:
+        """All centred vectors, in the order of `hashes`."""
+        return self._rows
 
     def forget(self, hashes: set[str]) -> None:
         """Drops the vectors of these texts; the others keep their order."""
         self.forgotten += 1
         kept = [i for i, h in enumerate(self._hashes) if h and h not in hashes]
-        self._rows = self._rows[kept]
+        self._rows = Stack(self._rows.take(np.array(kept, np.intp)))
         self._hashes = [self._hashes[i] for i in kept]
         self._slot = {h: i for i, h in enumerate(self._hashes)}
         self._unused, self._looked_at, self._used_when = self._unused[:0], None, (-1, -1)
@@ -193,7 +191,9 @@ class VectorMatrix:
 
     def rows(self, hashes: Iterable[str]) -> Matrix:
         """Centred vectors of the texts that have one, shape (n, d)."""
-        return self._rows[[self._slot[h] for h in hashes if h in self._slot]]
+        return self._rows.take(
+            np.array([self._slot[h] for h in hashes if h in self._slot], np.intp)
+        )
 
     def keep_to(self, used: Container[str], revision: int) -> None:
         """From now on only texts in `used` count: those of replaced notes stay until clean-up.
@@ -215,9 +215,9 @@ class VectorMatrix:
     def _round(self) -> None:
         """Takes the rows that came in since into the rounded ones."""
         size = len(self._hashes)
-        for first in range(self._rounded.count, size, _ROUNDED_AT_ONCE):
-            last = min(size, first + _ROUNDED_AT_ONCE)
-            self._rounded.add(self._rows[first:last], room=len(self._rows))
+        self._rounded.make_room(size)
+        for _, rows in self._rows.pieces(self._rounded.count, size, _ROUNDED_AT_ONCE):
+            self._rounded.add(rows)
 
     def _counting(self) -> NDArray[np.bool_]:
         """Which rows count: rows added since `keep_to` wait for the next."""
@@ -234,8 +234,8 @@ class VectorMatrix:
             return
         before = np.zeros(len(counting), bool)
         before[: len(self._counted)] = self._counted
-        self._moments.remove(self._rows[np.flatnonzero(before & ~counting)])
-        self._moments.add(self._rows[np.flatnonzero(counting & ~before)])
+        self._moments.remove(self._rows.take(np.flatnonzero(before & ~counting)))
+        self._moments.add(self._rows.take(np.flatnonzero(counting & ~before)))
         self._counted, self._counted_when = counting, now
 
     def chance(self, query: NDArray[np.float32]) -> float:
@@ -268,17 +268,14 @@ class VectorMatrix:
 
     def make_room(self, size: int) -> None:
         """Takes memory for so many vectors in all at once, where their number is known."""
-        if size > len(self._rows):
-            grown = np.zeros((size, self.dimension), np.float32)
-            grown[: len(self._rows)] = self._rows
-            self._rows = grown
+        self._rows.make_room(size)
 
 
 def _exact(
-    rows: Matrix, slots: NDArray[np.intp], query: NDArray[np.float32]
+    rows: Stack[np.float32], slots: NDArray[np.intp], query: NDArray[np.float32]
 ) -> NDArray[np.float64]:
     """In float64 and row by row, so that a score depends on nothing but the two vectors."""
-    exact = np.vecdot(rows[slots].astype(np.float64), query.astype(np.float64))
+    exact = np.vecdot(rows.take(slots).astype(np.float64), query.astype(np.float64))
     return np.asarray(np.round(exact, 9))
 
 
