@@ -265,7 +265,8 @@ class Engine:
         self, request: SearchRequest, cancelled: Callable[[], bool] = _NEVER
     ) -> SearchResult:
         """See `query/pipeline.py`."""
-        return pipeline.search(self._index(), request, cancelled)
+        with self._indexer.queue.held_back():
+            return pipeline.search(self._index(), request, cancelled)
 
     def pack(self, request: PackRequest, cancelled: Callable[[], bool] = _NEVER) -> Pack:
         """A context for a model within a token budget; see `query/pack.py`.
@@ -276,7 +277,8 @@ class Engine:
             CancelledError: `cancelled` said so.
         """
         counter = token_counter(request.tokenizer, self.embedder, self.settings.embedding_model)
-        return pipeline.pack(self._index(), request, counter, cancelled)
+        with self._indexer.queue.held_back():
+            return pipeline.pack(self._index(), request, counter, cancelled)
 
     def pack_all(self, budget: int, tokenizer: str = "") -> WholeVault:
         """Every note as one context, and what of it did not fit; see `query/whole.py`.
@@ -295,7 +297,8 @@ class Engine:
         cancelled: Callable[[], bool] = _NEVER,
     ) -> SearchResult:
         """Passages of other notes about what this note or section is about."""
-        return pipeline.related(self._index(), path, line, limit, cancelled)
+        with self._indexer.queue.held_back():
+            return pipeline.related(self._index(), path, line, limit, cancelled)
 
     def weigh(self, text: str, typing: bool = False) -> LexicalQuery:
         """The terms of a text with what each is worth by this vault's statistics."""

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import gc
+import threading
 import weakref
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +15,7 @@ from sidelight.bridge.wire import search_result_json
 from sidelight.config import Settings
 from sidelight.engine import Engine
 from sidelight.models.embedder import Embedder
-from sidelight.types import Mode, SearchRequest
+from sidelight.types import Mode, PackRequest, SearchRequest
 
 NOTES = {
     "Garden.md": "# Garden\n\nSlugs ate the lettuce.\n\n## Soil\n\nMix compost with loam.\n",
@@ -212,3 +213,35 @@ def test_a_closed_engine_keeps_no_model(vault: Path, tmp_path: Path) -> None:
         assert model() is None
     finally:
         gc.enable()
+
+
+@pytest.mark.parametrize("asked", ["search", "pack", "related"])
+def test_while_a_query_runs_nothing_is_embedded(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch, asked: str
+) -> None:
+    """All of it, not only while its own text is encoded: both cores are for who waits."""
+    monkeypatch.setattr("sidelight.models.session.QUERY_GAP_SECONDS", 20.0)
+    engine.sync()
+    embedder = engine.embedder
+    assert embedder is not None
+    done = threading.Event()
+
+    def embed() -> None:
+        embedder.embed_passages(["番茄要先烫皮。"])
+        done.set()
+
+    meanwhile = threading.Thread(target=embed)
+
+    def answer(*_: object) -> None:
+        meanwhile.start()
+        assert not done.wait(1.0), "it takes some milliseconds"
+
+    monkeypatch.setattr(f"sidelight.engine.pipeline.{asked}", answer)
+    ask: dict[str, Callable[[], object]] = {
+        "search": lambda: engine.search(SearchRequest("刀")),
+        "pack": lambda: engine.pack(PackRequest("刀")),
+        "related": lambda: engine.related("厨房.md"),
+    }
+    ask[asked]()
+    meanwhile.join(10.0)
+    assert done.is_set()

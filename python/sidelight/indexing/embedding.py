@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 
 import numpy as np
@@ -109,6 +110,11 @@ class VectorQueue:
         if done < len(window):
             self._revision = -1  # the rest waits: look again what is missing
         return len(self._queue) + len(window) - done
+
+    def held_back(self) -> AbstractContextManager[None]:
+        """While held, no further text is embedded (it waits half a second at most)."""
+        embedder = self.embedder
+        return embedder.query_turn() if embedder is not None else nullcontext()
 
     def _look_for_oldest(self) -> None:
         since = self._pending_since

@@ -14,6 +14,7 @@ import itertools
 import json
 import threading
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
@@ -122,8 +123,12 @@ class Embedder:
                     del self._remembered[next(iter(self._remembered))]
         return vector
 
+    def query_turn(self) -> AbstractContextManager[None]:
+        """While held, no further row of bulk work begins: a query has the processor to itself."""
+        return self._session.query_turn()
+
     def _embed_query(self, text: str) -> Array:
-        with self._session.query_turn():
+        with self.query_turn():
             (rows,) = self._windows([text], self._session.manifest.query_prefix)
             return _averaged([self._vector(row) for row in rows], rows)
 
