@@ -285,7 +285,7 @@ class Catalog:
         def kept(index: KeptIndex, numbers: NDArray[np.intp]) -> NDArray[np.intp]:
             return self._slots.of(vectors, numbers, lambda n: index.chunk(n).embed_hash)
 
-        rows = passages.column(kept, lambda chunk: vectors.slots([chunk.embed_hash])[0], int)
+        rows = passages.column(kept, lambda new: vectors.slots(c.embed_hash for c in new), int)
         return vectors.cosines(vector, rows)
 
     def name_cosines(self, vector: NDArray[np.float32], passages: Selection) -> NDArray[np.float64]:
@@ -302,9 +302,10 @@ class Catalog:
             rows = self._name_slots.of(names, notes, lambda note: hash_of(index.paths[note]))
             return names.cosines(vector, rows)[which]
 
-        return passages.column(
-            kept, lambda chunk: names.similarity(vector, [hash_of(chunk.path)])[0], float
-        )
+        def others(new: Sequence[ChunkRow]) -> NDArray[np.float64]:
+            return names.similarity(vector, (hash_of(chunk.path) for chunk in new))
+
+        return passages.column(kept, others, float)
 
     def snapshot(self, constants: str) -> str:
         """A name of the committed content: notes, their hashes and `constants`."""

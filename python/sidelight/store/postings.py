@@ -237,7 +237,7 @@ class Postings:
             rows = self._kept.rows[numbers]
             return np.where((rows >= 0) & self._live[rows], rows, -1)
 
-        return passages.column(kept, self._row_of, int)
+        return passages.column(kept, lambda new: list(map(self._row_of, new)), int)
 
     def _norm(self, k1: float, b: float, average: float) -> NDArray[np.float64]:
         """BM25's part of each row that its length decides; kept until something changes."""

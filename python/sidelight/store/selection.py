@@ -63,28 +63,30 @@ class Selection:
     def column(
         self,
         kept: Callable[[KeptIndex, Numbers], NDArray[Any]],
-        other: Callable[[ChunkRow], Any],
+        others: Callable[[Sequence[ChunkRow]], Any],
         kind: type,
     ) -> NDArray[Any]:
         """One value of each passage.
 
         Args:
             kept: gives those of passages of the kept index, by number.
-            other: gives that of a passage that came since.
+            others: gives those of passages that came since.
             kind: of the values.
         """
         values: NDArray[Any] = np.zeros(len(self), kind)
         if self.kept is not None:
             old = self.numbers >= 0
             values[old] = kept(self.kept, self.numbers[old])
-        for place, chunk in self.others.items():
-            values[place] = other(chunk)
+        if self.others:
+            values[list(self.others)] = others(list(self.others.values()))
         return values
 
     def lengths(self) -> NDArray[np.int32]:
         """How many terms each has, with repeats."""
         return self.column(
-            lambda kept, numbers: kept.of_passages("lengths", numbers), attrgetter("length"), int
+            lambda kept, numbers: kept.of_passages("lengths", numbers),
+            lambda chunks: [chunk.length for chunk in chunks],
+            int,
         )
 
     def other_languages(self, languages: Sequence[str]) -> NDArray[np.bool_]:
@@ -95,7 +97,7 @@ class Selection:
             found: NDArray[np.bool_] = others[kept.of_passages("language_code", numbers)]
             return found
 
-        return self.column(in_kept, lambda chunk: chunk.language not in languages, bool)
+        return self.column(in_kept, lambda new: [c.language not in languages for c in new], bool)
 
     def codes(self, place: int) -> NDArray[np.int32]:
         """The distinct terms of one."""
