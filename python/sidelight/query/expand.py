@@ -10,8 +10,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from sidelight.query.candidates import Candidate
-from sidelight.query.evidence import Scale
+from sidelight.query.evidence import Measured, Scale
 from sidelight.store.catalog import Catalog
 from sidelight.store.rows import ChunkRow, NoteRow
 from sidelight.types import Link, Note, NoteKind, PassageKind
@@ -42,21 +44,20 @@ def expand(direct: Sequence[Candidate], scale: Scale, resolver: LinkResolver) ->
     catalog, settings = scale.catalog, scale.settings
     shown = {c.chunk.chunk_id for c in direct}
     reached = []
-    for rank, seed in _seeds(direct):
-        with catalog.lock:
-            note = catalog.notes.get(seed.chunk.path)
-            found = list(_targets(note, catalog, resolver)) if note else []
-        hub = note is not None and len(note.links) > settings.hub_links
-        most = settings.linked_per_hub if hub else settings.linked_per_seed
-        reached.append((rank, seed, found, most))
-    targets = [t for _, _, found, _ in reached for t in found]
-    weighed = _weighed(targets, scale)
+    with catalog.lock:
+        for rank, seed in _seeds(direct):
+            links = catalog.notes.links(seed.chunk.path)
+            found = _targets(links, seed.chunk.path, catalog, resolver)
+            hub = len(links) > settings.hub_links
+            most = settings.linked_per_hub if hub else settings.linked_per_seed
+            reached.append((rank, seed, found, most))
+        weighed = _weighed([t for _, _, found, _ in reached for t in found], scale)
     linked: list[Linked] = []
     for rank, seed, found, most in reached:
         new = [t for t in found if t.chunk.chunk_id not in shown]
         for target in weighed.ordered(new, seed)[:most]:
             shown.add(target.chunk.chunk_id)
-            sure = weighed.candidates[target.chunk.chunk_id]
+            sure = weighed.candidate(target.chunk)
             linked.append(Linked(sure, seed, rank, target.link, target.anchor))
     linked.sort(key=lambda x: (-x.candidate.evidence, x.seed_rank, x.candidate.chunk.order))
     return linked[: settings.linked_limit]
@@ -79,13 +80,15 @@ def _seeds(direct: Sequence[Candidate]) -> list[tuple[int, Candidate]]:
     return list(seeds.values())
 
 
-def _targets(note: NoteRow, catalog: Catalog, resolver: LinkResolver) -> list[_Target]:
+def _targets(
+    links: Sequence[Link], source: str, catalog: Catalog, resolver: LinkResolver
+) -> list[_Target]:
     targets: dict[str, _Target] = {}
-    for link in note.links:
+    for link in links:
         if link.is_asset:
             continue
-        path = resolver.resolve(link.target, note.path)
-        if path is None or path == note.path or path not in catalog.notes:
+        path = resolver.resolve(link.target, source)
+        if path is None or path == source or path not in catalog.notes:
             continue
         chunk, anchor = _passage(path, link.subpath, catalog)
         if chunk is not None:
@@ -120,10 +123,23 @@ def _outline(note: NoteRow) -> Note:
 
 @dataclass(frozen=True, slots=True)
 class _Weighed:
-    """The targets of all seeds: each with its own evidence, each note with its best."""
+    """The evidence of every passage of the notes that links lead to.
 
-    candidates: Mapping[str, Candidate]  # by chunk id
-    of_note: Mapping[str, float]  # by path
+    Attributes:
+        measured: note by note.
+        begins: at which place a note's passages do.
+        of_note: its best evidence.
+    """
+
+    measured: Measured
+    begins: Mapping[str, int]
+    of_note: Mapping[str, float]
+
+    def candidate(self, chunk: ChunkRow) -> Candidate:
+        """A passage of these notes with its own evidence."""
+        place = self.begins[chunk.path] + chunk.chunk_index
+        cosine, title, coverage, value = self.measured.of(place)
+        return Candidate(chunk, {}, cosine=cosine, title=title, coverage=coverage, evidence=value)
 
     def ordered(self, targets: Sequence[_Target], seed: Candidate) -> list[_Target]:
         """By the evidence of the note they are in; links of the seed's own passage first."""
@@ -135,24 +151,13 @@ class _Weighed:
 
 
 def _weighed(targets: Sequence[_Target], scale: Scale) -> _Weighed:
-    catalog = scale.catalog
-    wanted = {t.chunk.chunk_id: t.chunk for t in targets}
-    with catalog.lock:
-        rows = [
-            c for path in {c.path for c in wanted.values()} for c in catalog.by_note.get(path, ())
-        ]
-    chunks = list({**{c.chunk_id: c for c in rows}, **wanted}.values())
-    measured = scale.measure_chunks(chunks)
-    candidates: dict[str, Candidate] = {}
-    of_note: dict[str, float] = {}
-    for place, chunk in enumerate(chunks):
-        cosine, title, coverage, value = measured.of(place)
-        of_note[chunk.path] = max(value, of_note.get(chunk.path, 0.0))
-        if chunk.chunk_id in wanted:
-            candidates[chunk.chunk_id] = Candidate(
-                chunk, {}, cosine=cosine, title=title, coverage=coverage, evidence=value
-            )
-    return _Weighed(candidates, of_note)
+    paths = list(dict.fromkeys(t.chunk.path for t in targets))
+    passages, begins = scale.catalog.by_note.select(paths)
+    measured = scale.measure(passages)
+    best = np.maximum.reduceat(measured.evidence, begins).tolist() if paths else []
+    return _Weighed(
+        measured, dict(zip(paths, begins, strict=True)), dict(zip(paths, best, strict=True))
+    )
 
 
 def lines_of(chunk: ChunkRow) -> range:

@@ -143,6 +143,15 @@ class LexicalQuery:
         """Codes and mass of each term that some passage holds."""
         return [(term.codes, term.mass) for term in self._scored_terms if term.codes]
 
+    @cached_property
+    def _terms_of_code(self) -> dict[int, list[int]]:
+        """Which of the known terms a code stands for."""
+        found: dict[int, list[int]] = {}
+        for term, (codes, _) in enumerate(self._known_terms):
+            for code in codes:
+                found.setdefault(code, []).append(term)
+        return found
+
     def coverages(self, passages: Selection) -> NDArray[np.float64]:
         """Weighted share of the terms that each passage holds, 0..1; as `scores`, but quicker."""
         with self._catalog.lock:
@@ -152,9 +161,9 @@ class LexicalQuery:
             rows = postings.rows(passages)
             masses = self._held_at[1].take(np.maximum(rows, 0), mode="clip")
         for place in np.flatnonzero(rows < 0).tolist():  # a title alone, or of a note saved since
-            codes = frozenset(passages.codes(place).tolist())
-            held = (mass for known, mass in self._known_terms if not codes.isdisjoint(known))
-            masses[place] = sum(held)
+            codes = passages.codes(place).tolist()
+            held = {term for code in codes for term in self._terms_of_code.get(code, ())}
+            masses[place] = sum(self._known_terms[term][1] for term in sorted(held))
         return self._coverage(masses)
 
     def scores(self, chunks: Sequence[ChunkRow]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 
 from sidelight.store.mapped import Arrays, Dictionary, Strings
 from sidelight.store.postings import Kept, Segment
-from sidelight.store.rows import ChunkRow, NoteRow, TermRuns
-from sidelight.types import PassageKind
+from sidelight.store.rows import ChunkRow, NoteRow, TermRuns, links_of
+from sidelight.types import Link, PassageKind
 
 Numbers = NDArray[np.int32]
 T = TypeVar("T")
@@ -208,6 +208,10 @@ class KeptIndex:
             "record": self.text("record", number),
         }  # fmt: skip
         return NoteRow.from_table(row)
+
+    def links(self, number: int) -> tuple[Link, ...]:
+        """The links of a note, which is not taken apart for them."""
+        return links_of(json.loads(self.text("record", number)))
 
     def _split(self, heading_path: int) -> tuple[str, ...]:
         return tuple(json.loads(self._headings[heading_path]))

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from sidelight.store.kept import KeptIndex
 from sidelight.store.rows import NoteHead, NoteRow
+from sidelight.types import Link
 
 _REMEMBERED = 1_024  # notes taken apart, some 10 kB each
 
@@ -72,6 +73,14 @@ class Notes(MutableMapping[str, NoteRow]):
         if number is None or self.kept is None:
             return self.changed.get(path)
         return self.kept.head(number)
+
+    def links(self, path: str) -> tuple[Link, ...]:
+        """Of a note, which is not taken apart for them; none of an unknown path."""
+        number = self._number.get(path)
+        if number is not None and self.kept is not None:
+            return self.kept.links(number)
+        row = self.changed.get(path)
+        return () if row is None else row.links
 
     def heads(self) -> Iterator[NoteHead]:
         """Of all notes."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Container, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from functools import cached_property
 from weakref import WeakValueDictionary
 
@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from sidelight.store.kept import KeptIndex, strings_of
 from sidelight.store.rows import ChunkRow
+from sidelight.store.selection import Selection
 
 _REMEMBERED = 16_384  # passages made, about 1 kB each; a query makes some 250
 
@@ -131,6 +132,22 @@ class ByNote(Mapping[str, tuple[ChunkRow, ...]]):
             return chunks[place] if place < len(chunks) else None
         first, end = kept.passages_from[number : number + 2].tolist()
         return self._passages.at(first + place) if first + place < end else None
+
+    def select(self, paths: Iterable[str]) -> tuple[Selection, list[int]]:
+        """The passages of notes, one note after the other, and at which place each begins."""
+        kept = self._passages.kept
+        parts, begins, size = [], [], 0
+        for path in paths:
+            number = self._number.get(path)
+            if number is None or kept is None:
+                part = Selection.of(None, self._changed.get(path, ()))
+            else:
+                first, end = kept.passages_from[number : number + 2].tolist()
+                part = Selection(kept, np.arange(first, end), {})
+            parts.append(part)
+            begins.append(size)
+            size += len(part)
+        return Selection.joined(kept, parts), begins
 
     def __getitem__(self, path: str) -> tuple[ChunkRow, ...]:
         number = self._number.get(path)

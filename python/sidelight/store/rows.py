@@ -179,7 +179,7 @@ class NoteRow:
             fields=tuple([_field_from(*field) for field in nested["fields"]]),
             entities=None if (held := nested.get("entities")) is None else tuple(map(tuple, held)),
             lead=nested["lead"],
-            links=tuple([_link_from(link) for link in nested["links"]]),
+            links=links_of(nested),
             date=nested["date"],
             problems=tuple(Problem(**p) for p in nested["problems"]),
             error=nested["error"],
@@ -309,6 +309,11 @@ def _without_defaults(link: Link) -> dict[str, Any]:
 def _field_from(kind: str, label: str, target: int, terms: str) -> Field:
     """Kinds and terms are one object each, however many names of a vault share them."""
     return Field(sys.intern(kind), label, target, (*map(sys.intern, terms.split(" ")),))
+
+
+def links_of(record: Mapping[str, Any]) -> tuple[Link, ...]:
+    """The links in a note's record (`NoteRow.record`), taken out of JSON."""
+    return tuple([_link_from(link) for link in record["links"]])
 
 
 def _link_from(values: Mapping[str, Any]) -> Link:

@@ -28,6 +28,7 @@ class Slots:
         self._matrix: Callable[[], VectorMatrix | None] = lambda: None
         self._forgotten = 0
         self._rows: NDArray[np.int32] = np.zeros(0, np.int32)
+        self._looked_up: NDArray[np.int32] = np.zeros(0, np.int32)  # when there were so many rows
 
     def of(self, vectors: VectorMatrix, numbers: Numbers, hash_of: Callable[[int], str]) -> Numbers:
         """The row of each text, -1 where it is not embedded yet.
@@ -35,13 +36,14 @@ class Slots:
         Args:
             vectors: rows are only added to it, unless it says that they moved.
             numbers: of texts.
-            hash_of: gives the hash of one: of those that had no row when all were looked up.
+            hash_of: gives the hash of one, where it had no row when it was looked up.
         """
         if self._matrix() is not vectors or self._forgotten != vectors.forgotten:
             self._rows = vectors.slots(self._texts()).astype(np.int32)
+            self._looked_up = np.full(len(self._rows), len(vectors), np.int32)
             self._matrix, self._forgotten = weakref.ref(vectors), vectors.forgotten
-        rows = self._rows[numbers].astype(np.intp)
-        for place in np.flatnonzero(rows < 0).tolist():
-            number = int(numbers[place])
-            rows[place] = self._rows[number] = vectors.slots([hash_of(number)])[0]
-        return rows
+        again = (self._rows[numbers] < 0) & (self._looked_up[numbers] < len(vectors))
+        for number in numbers[again].tolist():
+            self._rows[number] = vectors.slots([hash_of(number)])[0]
+            self._looked_up[number] = len(vectors)
+        return self._rows[numbers].astype(np.intp)

@@ -130,6 +130,7 @@ class VectorMatrix:
             rows: shape (n, d).
             hashes: of each.
         """
+        self.forgotten += 1
         self._rows, self._hashes = Stack(rows), hashes
         self._slot = {h: i for i, h in enumerate(hashes) if h}
         self._rounded, self._moments = Rounded(self.dimension), Moments(self.dimension)
