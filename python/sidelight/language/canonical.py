@@ -45,6 +45,11 @@ _NUMBER = re.compile(
     r"(?:(百万|千万|百|千|万|亿)|([kKmM](?![A-Za-z])))?"
 )
 _BEFORE_NUMBER = re.compile(r"(?:([¥$€£])|\b(rmb|cny|usd|eur|gbp))\s?\Z", re.IGNORECASE)
+# One of these stands in every name of a currency: most texts with a number have none.
+_OF_CURRENCIES = (
+    *("¥", "$", "€", "£", "元", "块", "圆", "刀", "美金", "英镑", "人民币"),
+    *("rmb", "cny", "yuan", "usd", "dollar", "eur", "gbp", "pound"),
+)
 _AFTER_NUMBER = re.compile(
     r"\s?(元|块钱|块|圆|人民币|美元|美金|刀|欧元|英镑"
     r"|(?:rmb|cny|yuan|usd|dollars?|eur|euros?|gbp|pounds?)\b)",
@@ -54,7 +59,7 @@ _AFTER_NUMBER = re.compile(
 
 def canonical_terms(text: str) -> Iterator[Found]:
     """Canonical dates and amounts of a folded text with their places, overlapping ones too."""
-    number_end = 0
+    number_end, money = 0, None
     for match in _DIGITS.finditer(text):
         start, end = match.span()
         if end - start == 4:
@@ -62,12 +67,19 @@ def canonical_terms(text: str) -> Iterator[Found]:
         elif end - start == 8 and match.group()[:4] in _LIKELY_YEARS:
             year, month, day = match.group()[:4], match.group()[4:6], match.group()[6:]
             yield from _day(year, month, day, (start, end))
-        if start >= number_end and (number := _NUMBER.match(text, start)) is not None:
+        if money is None:
+            money = _speaks_of_money(text)
+        if money and start >= number_end and (number := _NUMBER.match(text, start)) is not None:
             number_end = number.end()
             yield from _amounts(text, number)
     if "月" in text:
         for match in _HAN_MONTH.finditer(text):
             yield from _han_date(text, match)
+
+
+def _speaks_of_money(text: str) -> bool:
+    lower = text.lower()
+    return any(name in lower for name in _OF_CURRENCIES)
 
 
 def _from_year(text: str, match: re.Match[str]) -> Iterator[Found]:
@@ -80,6 +92,8 @@ def _from_year(text: str, match: re.Match[str]) -> Iterator[Found]:
             yield from _day(match.group(), after[2], after[3], place)
         elif len(after[4]) < 2 or after.group()[0] == "/":  # else it is a term as it stands
             yield from _month(match.group(), after[4], place)
+        return
+    if not text[start - 1 : start].isspace():
         return
     earlier = max(0, start - _LONGEST_BEFORE)
     before = _BEFORE_YEAR.search(text[earlier:start])

@@ -34,6 +34,7 @@ IDENTIFIER = re.compile(
 )
 CJK_RUN = re.compile(f"[{HAN}{KANA}]+")
 HAN_RUN = re.compile("[\u4e00-\u9fd5]+")  # what jieba takes for Han
+NO_HAN = re.compile("[^ \u4e00-\u9fd5]")  # in such runs, separated by spaces
 KATAKANA_RUN = re.compile("[\u30a1-\u30fa\u30fc-\u30fe]{2,}")
 HANGUL_RUN = re.compile(f"[{_HANGUL}]+")
 SPACELESS_RUN = re.compile(f"[{_SPACELESS}]+")
@@ -44,9 +45,8 @@ _SYMBOLS = (
     "\U0001f000-\U0001f0ff\U0001f300-\U0001f3fa\U0001f400-\U0001faff"
 )
 SYMBOL = re.compile(f"[{_FLAGS}]{{2}}|[{_SYMBOLS}]")
-# Where none of these is, the four patterns above need not look: one pass for four.
-RARE = re.compile(f"[{KANA}{_HANGUL}{_SPACELESS}{_FLAGS}{_SYMBOLS}]")
-OTHER_SCRIPT = re.compile(f"[{_HANGUL}{_SPACELESS}]")
+# Where none of these is, three of the patterns above need not look: one pass for three.
+RARE = re.compile(f"[{_HANGUL}{_SPACELESS}{_FLAGS}{_SYMBOLS}]")
 ALPHABETIC_END = re.compile(_LETTER)
 # A letter of an alphabet beyond ASCII, or a mark on one.
 OTHER_LETTER = re.compile(rf"[^\W\x00-\x7f{HAN}{KANA}{_HANGUL}{_SPACELESS}]|[{_MARKS}]")

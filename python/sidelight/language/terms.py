@@ -11,9 +11,11 @@ characters begin with a private-use character, so they never meet a word.
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
-from itertools import chain, pairwise
+from itertools import chain
+from operator import add
 
 from sidelight.language.canonical import canonical_terms
 from sidelight.language.folding import fold, folded_forms, for_segmentation
@@ -26,7 +28,7 @@ from sidelight.language.scripts import (
     HANGUL_RUN,
     IDENTIFIER,
     KATAKANA_RUN,
-    OTHER_SCRIPT,
+    NO_HAN,
     RARE,
     SPACELESS_RUN,
     SYMBOL,
@@ -40,6 +42,8 @@ __all__ = ["BIGRAM_PREFIX", "CHAR_PREFIX", "QueryTerm", "Terms"]
 VERSION = 2  # of the cutting itself; a change asks for a new index
 CHAR_PREFIX = "\ue001"
 BIGRAM_PREFIX = "\ue002"
+_CJK_RUNS = re.compile(f"({CJK_RUN.pattern})")
+_SOME_CJK = "一"  # stands for a run of letters: what is next to one asks no more of it
 _STAYED = str.maketrans({"著": "着", "乾": "干"})  # back from `for_segmentation`
 
 _Found = tuple[str, int, int, TermKind]
@@ -75,22 +79,22 @@ class Terms:
     def index_terms(self, text: str) -> list[str]:
         """The terms of `tokenize` with repeats, in no order that means anything. 2 MB/s."""
         folded = fold(text).text
-        terms = list(chain.from_iterable(map(identifier_terms, IDENTIFIER.findall(folded))))
-        terms.extend([term for term, _, _ in canonical_terms(folded)])
+        terms = [term for term, _, _ in canonical_terms(folded)]
         terms.extend([term for term, _, _ in self.user_words.find(folded)])
         if folded.isascii():
+            terms.extend(chain.from_iterable(map(_word_terms, folded.split())))
             return terms
-        runs = CJK_RUN.findall(folded)
-        if runs:
-            terms.extend(map(_CHARS.__getitem__, "".join(runs)))
-            terms.extend(_pairs(" ".join(runs)))
-            terms.extend(_han_words(folded))
-        if not RARE.search(folded):
-            return terms
-        terms.extend(KATAKANA_RUN.findall(folded))
-        terms.extend(SYMBOL.findall(folded))
-        if OTHER_SCRIPT.search(folded):
-            for run in (*HANGUL_RUN.findall(folded), *SPACELESS_RUN.findall(folded)):
+        parts, characters = _CJK_RUNS.split(folded), ""  # what is no run and what is one, in turn
+        if len(parts) > 1:
+            runs, characters = " ".join(parts[1::2]), "".join(parts[1::2])
+            terms.extend(map(_CHARS.__getitem__, characters))
+            terms.extend(_pairs(runs))
+            terms.extend(_han_words(runs))
+        others = _SOME_CJK.join(parts[::2]) if characters.isalnum() else folded
+        terms.extend(chain.from_iterable(map(_word_terms, others.split())))
+        if RARE.search(others):
+            terms.extend(SYMBOL.findall(others))
+            for run in (*HANGUL_RUN.findall(others), *SPACELESS_RUN.findall(others)):
                 terms.append(run)
                 terms.extend(_pairs(run))
         return terms
@@ -150,36 +154,49 @@ def _scan_pairs(run: str, at: int) -> Iterator[_Found]:
         yield pair, index, index + 2, TermKind.BIGRAM
 
 
-def _pairs(runs: str) -> list[str]:
-    """Terms of two adjacent characters of runs that are separated by spaces."""
-    return [
-        BIGRAM_PREFIX + first + second
-        for first, second in pairwise(runs)
-        if first != " " and second != " "
-    ]
+@lru_cache(maxsize=65_536)  # by Zipf's law nearly all come again, with a comma or without
+def _word_terms(text: str) -> tuple[str, ...]:
+    """Terms of the identifiers in what stands between two blanks."""
+    return tuple(chain.from_iterable(map(identifier_terms, IDENTIFIER.findall(text))))
 
 
-class _CharTerms(dict[str, str]):
-    """The term of each character met so far."""
+class _Prefixed(dict[str, str]):
+    """Each character met so far after a prefix."""
+
+    def __init__(self, prefix: str) -> None:
+        self._prefix = prefix
 
     def __missing__(self, character: str) -> str:
-        term = self[character] = CHAR_PREFIX + character
+        term = self[character] = self._prefix + character
         return term
 
 
-_CHARS = _CharTerms()
+_CHARS = _Prefixed(CHAR_PREFIX)
+_FIRST_OF_PAIRS = _Prefixed(BIGRAM_PREFIX)
 
 
-def _han_words(text: str) -> list[str]:
-    """Words of two and more characters; single ones are characters already."""
-    runs = HAN_RUN.findall(text)
+def _pairs(runs: str) -> list[str]:
+    """Terms of two adjacent characters of runs that are separated by spaces."""
+    pairs = map(add, map(_FIRST_OF_PAIRS.__getitem__, runs), runs[1:])
+    return [pair for pair in pairs if " " not in pair]
+
+
+def _han_words(runs: str) -> list[str]:
+    """Words of two and more characters, of CJK runs that are separated by spaces.
+
+    Single ones are terms already. A run of katakana is a word of its own.
+    """
+    katakana: list[str] = []
+    if NO_HAN.search(runs):
+        katakana = KATAKANA_RUN.findall(runs)
+        runs = " ".join(HAN_RUN.findall(runs))
     if not runs:
-        return []
-    joined = for_segmentation(" ".join(runs))
+        return katakana
+    joined = for_segmentation(runs)
     words = [word for word in segmenter().words(joined) if len(word) > 1]
     if "著" in joined or "乾" in joined:
         words = [word.translate(_STAYED) for word in words]
-    return words
+    return words + katakana
 
 
 def _signature(user_words: Sequence[str]) -> str:
