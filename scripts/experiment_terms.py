@@ -51,10 +51,11 @@ class Passages:
             entry = FileEntry(file.relative_to(vault).as_posix(), file.stat().st_size, 0)
             for draft in draft_note(entry, file.read_bytes(), terms).chunks:
                 if draft.terms:
-                    for term, count in Counter(draft.terms).items():
+                    held = draft.terms.split(" ")
+                    for term, count in Counter(held).items():
                         postings[term][len(self.paths)] = count
                     self.paths.append(entry.path)
-                    lengths.append(len(draft.terms))
+                    lengths.append(len(held))
         self._norm = K1 * (1 - B + B * np.array(lengths) / np.mean(lengths))
         self._postings = {
             term: (np.array(list(held)), np.array(list(held.values()), np.float64))

@@ -113,13 +113,13 @@ def embedded_text(title: str, heading_path: Iterable[str], text: str) -> str:
 
 def _draft_chunk(note: Note, chunk: Chunk, terms: Terms) -> ChunkDraft:
     embedded = embedded_text(note.title, chunk.heading_path, chunk.text)
-    searched: tuple[str, ...] = ()
+    searched = ""
     if chunk.searchable:
         # The title is not repeated by the text; headings are, in a section's first chunk.
         words = "\n".join((note.title, *chunk.heading_path[:-1], chunk.context))
         own_heading = chunk.heading_path[-1:] if not _starts_with_heading(chunk) else ()
         words = "\n".join((words, *own_heading, chunk.text))
-        searched = tuple(sorted(terms.index_terms(without_marks(words))))
+        searched = " ".join(sorted(terms.index_terms(without_marks(words))))
     return ChunkDraft(
         chunk=chunk,
         content_hash=note.content_hash,

@@ -61,14 +61,16 @@ class Vocabulary:
         """The codes of distinct terms, new for those that were never seen."""
         found = self._kept.find_all(terms) if len(self._kept) else np.full(len(terms), -1, np.int32)
         others = [terms[place] for place in np.flatnonzero(found < 0).tolist()]
-        first, new = len(self), [term for term in others if term not in self._code]
+        codes = list(map(self._code.get, others))
+        first, new = len(self), [t for t, code in zip(others, codes, strict=True) if code is None]
         short = first + len(new) - len(self._df)
         if short > 0:  # first, as a reader may ask for the term at any moment
             self._df = np.concatenate([self._df, np.zeros(short + len(self._df), np.int32)])
         self._terms += new
+        given = iter(range(first, first + len(new)))
         self._code.update(zip(new, range(first, first + len(new)), strict=True))
         self._prefixes.add(*new)
-        found[found < 0] = [self._code[term] for term in others]
+        found[found < 0] = [next(given) if code is None else code for code in codes]
         return found
 
     def find(self, term: str) -> int | None:

@@ -244,7 +244,7 @@ class ChunkDraft:
 
     chunk: Chunk
     content_hash: str  # of its note
-    terms: tuple[str, ...]  # sorted, with repeats
+    terms: str  # sorted, with repeats, separated by spaces
     language: str
     embed_hash: str
     text_hash: str

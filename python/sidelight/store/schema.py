@@ -7,14 +7,13 @@ version is made anew from the files.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from sidelight.store.catalog import Vocabulary
-from sidelight.store.rows import ChunkDraft, ChunkRow, NoteDraft, TermRuns, pack
+from sidelight.store.rows import ChunkRow, NoteDraft, TermRuns, pack
 from sidelight.types import PassageKind
 
 SCHEMA_VERSION = 1
@@ -141,35 +140,67 @@ def _lists(column: pa.Array) -> list[tuple[str, ...]]:
     return [tuple(strings[a:b]) for a, b in zip([0, *ends], ends, strict=False)]
 
 
-def _chunk_values(draft: ChunkDraft) -> dict[str, Any]:
-    chunk = draft.chunk
-    start, end = chunk.columns if chunk.columns else (None, None)
-    return {
-        "chunk_id": chunk.chunk_id,
-        "path": chunk.path,
-        "content_hash": draft.content_hash,
-        "kind": chunk.kind.value,
-        "heading_path": list(chunk.heading_path),
-        "section_index": chunk.section_index,
-        "chunk_index": chunk.chunk_index,
-        "start_line": chunk.start_line,
-        "end_line": chunk.end_line,
-        "start_column": start,
-        "end_column": end,
-        "node": chunk.node,
-        "searchable": chunk.searchable,
-        "language": draft.language,
-        "embed_hash": draft.embed_hash,
-        "text_hash": draft.text_hash,
-        "text": chunk.text,
-        "context": chunk.context,
-        "terms": " ".join(draft.terms),
-    }
-
-
 def chunk_table(drafts: Sequence[NoteDraft]) -> pa.Table:
     """Rows of the chunks table."""
-    return pa.Table.from_pylist([_chunk_values(c) for d in drafts for c in d.chunks], CHUNKS)
+    of = [draft for note in drafts for draft in note.chunks]
+    chunks = [draft.chunk for draft in of]
+    columns = {
+        "content_hash": [draft.content_hash for draft in of],
+        "kind": [chunk.kind.value for chunk in chunks],
+        "start_column": [chunk.columns and chunk.columns[0] for chunk in chunks],
+        "end_column": [chunk.columns and chunk.columns[1] for chunk in chunks],
+        "language": [draft.language for draft in of],
+        "embed_hash": [draft.embed_hash for draft in of],
+        "text_hash": [draft.text_hash for draft in of],
+        "terms": [draft.terms for draft in of],
+    }
+    for name in CHUNKS.names:
+        if name not in columns:
+            columns[name] = [getattr(chunk, name) for chunk in chunks]
+    return pa.Table.from_pydict(columns, CHUNKS)
+
+
+def drafted_rows(
+    drafts: Sequence[NoteDraft], table: pa.Table, vocabulary: Vocabulary
+) -> dict[str, list[ChunkRow]]:
+    """The chunks of each note as `chunk_rows` gives them, without reading them back.
+
+    Args:
+        drafts: of one note each.
+        table: `chunk_table` of them.
+        vocabulary: learns their terms.
+    """
+    runs = _term_runs(table["terms"].combine_chunks(), vocabulary)
+    bounds, lengths = runs.bounds.tolist(), runs.lengths.tolist()
+    rows: dict[str, list[ChunkRow]] = {}
+    at = 0
+    for note in drafts:
+        own = rows[note.row.path] = []
+        for draft in note.chunks:
+            chunk, terms = draft.chunk, slice(bounds[at], bounds[at + 1])
+            own.append(
+                ChunkRow(
+                    chunk_id=chunk.chunk_id,
+                    path=chunk.path,
+                    kind=chunk.kind,
+                    heading_path=chunk.heading_path,
+                    section_index=chunk.section_index,
+                    chunk_index=chunk.chunk_index,
+                    start_line=chunk.start_line,
+                    end_line=chunk.end_line,
+                    columns=chunk.columns,
+                    node=chunk.node,
+                    searchable=chunk.searchable,
+                    language=draft.language,
+                    embed_hash=draft.embed_hash,
+                    text_hash=draft.text_hash,
+                    length=lengths[at] if chunk.searchable else 0,
+                    codes=runs.codes[terms],
+                    counts=runs.counts[terms],
+                )
+            )
+            at += 1
+    return rows
 
 
 def note_table(drafts: Sequence[NoteDraft]) -> pa.Table:

@@ -23,13 +23,13 @@ from sidelight.errors import IndexUnavailableError
 from sidelight.store import keeping, loading, upkeep
 from sidelight.store.catalog import Catalog
 from sidelight.store.folder import Folder
-from sidelight.store.rows import ChunkRow, EarlierVersion, NoteDraft, NoteRow, pack, unpack
+from sidelight.store.rows import EarlierVersion, NoteDraft, NoteRow, pack, unpack
 from sidelight.store.schema import (
     CHUNKS,
     HISTORY,
     NOTES,
-    chunk_rows,
     chunk_table,
+    drafted_rows,
     note_table,
 )
 from sidelight.store.statements import (
@@ -321,10 +321,7 @@ class Tables:
                 self._write_chunks(chunks, paths)
             self._merge(self._notes, "path", note_table(drafts))
         log.debug("done merging")
-        rows: dict[str, list[ChunkRow]] = {path: [] for path in paths}
-        for batch in chunks.to_batches():
-            for row, _ in chunk_rows(batch, catalog.vocabulary):
-                rows[row.path].append(row)
+        rows = drafted_rows(drafts, chunks, catalog.vocabulary)
         for draft in drafts:
             catalog.replace(draft.row, rows[draft.row.path])
         catalog.settle()
