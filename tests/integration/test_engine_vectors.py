@@ -245,3 +245,17 @@ def test_while_a_query_runs_nothing_is_embedded(
     ask[asked]()
     meanwhile.join(10.0)
     assert done.is_set()
+
+
+def test_a_note_saved_while_queries_run_does_not_wait_for_what_is_embedded(
+    engine: Engine, vault: Path
+) -> None:
+    """Each text waits for a query, so that many of them would be seconds."""
+    for number in range(12):
+        (vault / f"笔记{number}.md").write_text(f"# 题目 {number}\n\n第 {number} 道菜。\n", "utf-8")
+    engine.sync(lexical_only=True)
+    queue = engine._indexer.queue
+    waiting = queue.pending()
+    with queue.held_back():
+        left = queue.embed_window(interrupted=lambda: True)
+    assert 0 < waiting - left < 5 < waiting

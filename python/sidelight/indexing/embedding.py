@@ -27,7 +27,7 @@ from sidelight.types import Progress
 log = logging.getLogger(__name__)
 
 _WINDOW = 128  # chunks a commit
-_BATCH = 16  # chunks between two looks at what else is to do: 0.2 to 0.4 s of work
+_AT_LEAST_S = 0.3  # of embedding, however much else there is to do; then it is left for that
 
 Stopped = Callable[[], bool]
 
@@ -98,7 +98,7 @@ class VectorQueue:
         """Embeds the next window of chunks, newest notes first; returns how many are left.
 
         Args:
-            interrupted: asked before each batch but the first, so that even a note saved all
+            interrupted: asked before each text, after `_AT_LEAST_S`, so that even a note saved all
                 the time lets some be embedded; what was embedded until then is kept.
         """
         if self.embedder is None or not self.pending():
@@ -142,16 +142,17 @@ class VectorQueue:
         embedded: list[_Waiting] = []
         vectors: list[Matrix] = []
         done = len(rows) - len(ready)  # gone since the queue was made
-        for start in range(0, len(ready), _BATCH):
-            if start and interrupted():
+        log.debug("embedding %d passages", len(ready))
+        began = time.monotonic()
+        for row, text in ready:  # one by one, as each may wait for a query
+            if time.monotonic() - began > _AT_LEAST_S and interrupted():
                 break
-            batch = ready[start : start + _BATCH]
-            log.debug("embedding %d passages", len(batch))
-            for row, vector in self._vectors_of(embedder, batch):
+            vector = self._vector_of(embedder, row, text)
+            if vector is not None:
                 embedded.append(row)
                 vectors.append(vector)
-            done += len(batch)
-            log.debug("done embedding")
+            done += 1
+        log.debug("done embedding")
         if embedded:
             self._tables.vectors.add(
                 self._catalog.filling,
@@ -172,20 +173,17 @@ class VectorQueue:
         held = texts.get(row.chunk.chunk_id)
         return embedded_text(note.title, row.chunk.heading_path, held[0]) if held else None
 
-    def _vectors_of(
-        self, embedder: Embedder, batch: Sequence[tuple[_Waiting, str]]
-    ) -> list[tuple[_Waiting, Matrix]]:
-        """Vectors of a batch; a text that breaks the model is left out, alone."""
+    def _vector_of(self, embedder: Embedder, row: _Waiting, text: str) -> Matrix | None:
+        """None for a text that breaks the model: it is left out, alone."""
         try:
-            vectors = embedder.embed_passages([text for _, text in batch])
+            (vector,) = embedder.embed_passages([text])
         except (ModelError, RuntimeError, ValueError) as error:
-            if len(batch) > 1:
-                return [pair for one in batch for pair in self._vectors_of(embedder, [one])]
             log.error("a passage could not be embedded: %s", type(error).__name__)
             with self._catalog.lock:
-                self._catalog.unembeddable[batch[0][0].embed_hash] = type(error).__name__
-            return []
-        return [(row, vector) for (row, _), vector in zip(batch, vectors, strict=True)]
+                self._catalog.unembeddable[row.embed_hash] = type(error).__name__
+            return None
+        embedded: Matrix = vector
+        return embedded
 
 
 def _passage(row: ChunkRow) -> _Waiting:
