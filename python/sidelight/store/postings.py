@@ -205,11 +205,12 @@ class Postings:
         """
         size = self._end
         norm = self._norm(k1, b, average)
-        held = [self._holders(codes) for codes, _ in terms]
-        rows, tf = (np.concatenate(both) for both in zip(_NOTHING, *held, strict=True))
-        mass = np.repeat([mass for _, mass in terms], [len(rows) for rows, _ in held])
-        worth = saturated(tf, norm[rows], k1) * mass
-        scores = _sums(rows, worth, size)
+        scores, masses = np.zeros(size), np.zeros(size)
+        for codes, mass in terms:  # one by one: larger arrays would be fetched from the system anew
+            rows, tf = self._holders(codes)
+            places = rows.astype(np.intp)
+            np.add.at(scores, places, saturated(tf, norm[places], k1) * mass)
+            np.add.at(masses, places, mass)
         if only is None:
             if self._gone:
                 scores[~self._live[:size]] = 0.0
@@ -221,13 +222,14 @@ class Postings:
             reached = scores[found]
             found = found[reached >= np.partition(reached, -count)[-count] - _HAIR]
         chunks = [self._passage(row) for row in found.tolist()]
-        return chunks, scores[found], _sums(rows, mass, size)
+        return chunks, scores[found], masses
 
     def masses(self, terms: Sequence[tuple[Codes, float]]) -> NDArray[np.float64]:
         """The mass of the terms that each row holds, shape (rows,); `terms` as for `best`."""
-        held = [self._holders(codes)[0] for codes, _ in terms]
-        mass = np.repeat([mass for _, mass in terms], [len(rows) for rows in held])
-        return _sums(np.concatenate([_NOTHING[0], *held]), mass, self._end)
+        masses = np.zeros(self._end)
+        for codes, mass in terms:
+            np.add.at(masses, self._holders(codes)[0].astype(np.intp), mass)
+        return masses
 
     def rows(self, passages: Selection) -> NDArray[np.intp]:
         """The row of each passage, -1 for one that is not here; the same within one `version`."""
@@ -298,11 +300,6 @@ def _reached_by(scores: NDArray[np.float64], count: int) -> float:
     """A score that at least `count` rows reach, so that most others need not be looked at."""
     some = scores[::_SAMPLED]
     return float(np.partition(some, -count)[-count]) if len(some) > count else 0.0
-
-
-def _sums(rows: NDArray[Any], worth: NDArray[np.float64], size: int) -> NDArray[np.float64]:
-    """What each row is worth together, added in the order given, as one by one would."""
-    return np.bincount(rows, worth, size).astype(np.float64, copy=False)
 
 
 def saturated(tf: NDArray[Any], norm: NDArray[np.float64], k1: float) -> NDArray[np.float64]:
