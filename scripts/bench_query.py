@@ -253,7 +253,7 @@ class _Bench:
     def _vector(self, text: str) -> Matrix:
         return self._embedder.centre_query(self._embedder._embed_query(text), "")
 
-    def _words(self, terms: Any) -> list[Any]:
+    def _words(self, terms: Any) -> Sequence[Any]:
         index, settings = self._index, self._index.settings
         query = LexicalQuery(terms, index.catalog, settings.bm25_k1, settings.bm25_b)
         return recall_bm25(query, index.catalog, index.tables, None, settings.pool)

@@ -8,12 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sidelight.config import Settings
-from sidelight.query.candidates import Candidate, Hit
+from sidelight.query.candidates import Candidate, Ranked
 from sidelight.query.diversify import diversify
 from sidelight.query.evidence import evidence
 from sidelight.query.fuse import fuse
 from sidelight.query.rerank import by_composite, composite
 from sidelight.store.rows import ChunkRow
+from sidelight.store.selection import Selection
 from sidelight.types import PassageKind
 
 NONE = np.zeros(0, np.int32)
@@ -27,6 +28,10 @@ def chunk(number: int) -> ChunkRow:
     )  # fmt: skip
 
 
+def listed(*chunks: ChunkRow) -> Ranked:
+    return Ranked(Selection.of(None, chunks), np.ones(len(chunks)))
+
+
 lists = st.dictionaries(
     st.sampled_from(["metadata", "bm25", "vector"]),
     st.lists(st.integers(0, 40), unique=True, max_size=30),
@@ -38,7 +43,7 @@ weights = st.dictionaries(st.integers(0, 40), st.floats(0, 1), max_size=40)
 def test_fused_scores_are_the_weighted_sums_of_reciprocal_ranks(
     ranked: dict[str, list[int]], weight: dict[int, float], k: int
 ) -> None:
-    hits = {name: [Hit(chunk(n), 1.0) for n in numbers] for name, numbers in ranked.items()}
+    hits = {name: listed(*map(chunk, numbers)) for name, numbers in ranked.items()}
     given_weights = {"bm25": [weight.get(n, 1.0) for n in ranked.get("bm25", ())]}
     fused = fuse(hits, given_weights, k)
     naive: dict[str, float] = {}
@@ -55,16 +60,16 @@ def test_rank_constant_decides_between_one_first_and_two_third_places() -> None:
     first, both = chunk(1), chunk(2)
     others = [chunk(n) for n in (5, 8, 11, 14)]
     hits = {
-        "bm25": [Hit(first, 1.0), Hit(others[0], 1.0), Hit(both, 1.0)],
-        "vector": [Hit(others[1], 1.0), Hit(others[2], 1.0), Hit(both, 1.0)],
+        "bm25": listed(first, others[0], both),
+        "vector": listed(others[1], others[2], both),
     }
     assert fuse(hits, {}, 60)[0].chunk is both
     assert fuse(hits, {}, 1)[0].chunk is first
 
 
 def test_one_channel_alone_keeps_the_scale_of_two() -> None:
-    alone = fuse({"vector": [Hit(chunk(1), 1.0)]}, {}, 60)
-    beside_nothing = fuse({"vector": [Hit(chunk(1), 1.0)], "bm25": []}, {}, 60)
+    alone = fuse({"vector": listed(chunk(1))}, {}, 60)
+    beside_nothing = fuse({"vector": listed(chunk(1)), "bm25": listed()}, {}, 60)
     assert alone[0].rrf_score == beside_nothing[0].rrf_score == 1 / 61
 
 

@@ -51,7 +51,25 @@ def embed_some(vectors: VectorMatrix, dice: random.Random, hashes: Sequence[str]
 def check_columns(catalog: Catalog, dice: random.Random) -> None:
     chunks = list(catalog.chunks.values())
     dice.shuffle(chunks)
-    passages = Selection.of(catalog.notes.kept, chunks)
+    passages = Selection.of(catalog.notes.kept, chunks, catalog.chunks.at)
+    assert list(passages) == chunks
+    assert passages.paths() == [c.path for c in chunks]
+    twice = Selection.of(catalog.notes.kept, chunks + chunks[::2], catalog.chunks.at)
+    once, places = twice.once_each()
+    assert list(once) == chunks
+    assert [once[place] for place in places.tolist()] == list(twice)
+    first, second = (np.array([float(dice.randrange(3)) for _ in chunks]) for _ in "12")
+    ranked = passages.by_rank(first, second).tolist()
+    assert ranked == sorted(
+        range(len(chunks)), key=lambda p: (-first[p], -second[p], chunks[p].order)
+    )
+    some = np.array(ranked[::2], np.intp)
+    assert list(passages.take(some)) == [chunks[place] for place in some.tolist()]
+    texts = [*dict.fromkeys(c.embed_hash for c in chunks if c.searchable)]
+    found, which = catalog.by_embedding.select(texts)
+    assert [(texts[w], c) for w, c in zip(which.tolist(), found, strict=True)] == [
+        (text, c) for text in texts for c in catalog.by_embedding[text]
+    ]
     assert passages.lengths().tolist() == [c.length for c in chunks]
     other = passages.other_languages(("zh", "und"))
     assert other.tolist() == [c.language not in ("zh", "und") for c in chunks]

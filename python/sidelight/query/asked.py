@@ -15,7 +15,7 @@ from sidelight.config import Settings
 from sidelight.errors import NotFoundError, UsageError
 from sidelight.language.detect import detect
 from sidelight.language.terms import QueryTerm, Terms
-from sidelight.query.candidates import Hit
+from sidelight.query.candidates import Ranked
 from sidelight.query.chains import recall_chains, reliable
 from sidelight.query.compound import since
 from sidelight.query.filters import allowed_notes, holds_phrase, is_scoped
@@ -26,7 +26,6 @@ from sidelight.query.parse import parse_query
 from sidelight.query.pool import Pool
 from sidelight.query.recall import Channel, recall_bm25, recall_vectors
 from sidelight.store.rows import ChunkRow
-from sidelight.store.selection import Selection
 from sidelight.types import Mode, PassageKind, SearchRequest, TermKind
 
 _RELATED_TERMS = 24  # the most telling words of a passage; more only add noise
@@ -99,16 +98,15 @@ class Asked:
             )
         return channels
 
-    def weights(self, hits: Mapping[str, Sequence[Hit]], index: Index) -> Weights:
+    def weights(self, hits: Mapping[str, Ranked]) -> Weights:
         """How far each channel's hits are trusted, 0..1, for the fusion."""
-        weights: dict[str, Sequence[float]] = {}
-        bm25 = [hit.chunk for hit in hits.get("bm25", ())]
-        if self.lexical is not None and bm25:
-            held = Selection.of(index.catalog.notes.kept, bm25)
-            weights["bm25"] = [v**2 for v in self.lexical.coverages(held).tolist()]
+        weights: dict[str, Sequence[float] | NDArray[np.float64]] = {}
+        if self.lexical is not None and "bm25" in hits:
+            held = self.lexical.coverages(hits["bm25"].passages)
+            weights["bm25"] = [v**2 for v in held.tolist()]
         for channel in ("metadata", "graph"):  # their scores are such numbers already
             if channel in hits:
-                weights[channel] = [hit.score for hit in hits[channel]]
+                weights[channel] = hits[channel].scores
         return weights
 
     def admitted(self, pool: Pool, index: Index) -> Pool:
@@ -129,13 +127,13 @@ class Asked:
         ]
         return pool.take(held) if held else pool
 
-    def _recall_names(self, index: Index) -> list[Hit]:
+    def _recall_names(self, index: Index) -> Ranked:
         assert self.lexical is not None
         return index.metadata.search(
             self.text, self.lexical, index.catalog, self.allowed, index.settings.pool
         )
 
-    def _recall_meaning(self, index: Index) -> list[Hit]:
+    def _recall_meaning(self, index: Index) -> Ranked:
         assert index.embedder is not None
         vector = self.own_vector
         if vector is None:

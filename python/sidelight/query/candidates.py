@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import NamedTuple, overload
 
+import numpy as np
+from numpy.typing import NDArray
+
+from sidelight.store.catalog import Catalog
 from sidelight.store.rows import ChunkRow
+from sidelight.store.selection import Selection
 from sidelight.types import ChannelHit
 
 CHANNELS = ("metadata", "bm25", "vector", "graph")
@@ -22,6 +28,48 @@ class Hit(NamedTuple):
     chunk: ChunkRow
     score: float
     matched: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Ranked(Sequence[Hit]):
+    """A channel's list in columns, best first; a hit is made when someone asks for it.
+
+    Attributes:
+        passages: each once.
+        scores: of each.
+        matched: what of each; () where that is not said.
+    """
+
+    passages: Selection
+    scores: NDArray[np.float64]
+    matched: Sequence[tuple[str, ...]] = ()
+
+    @classmethod
+    def of(cls, hits: Sequence[Hit], catalog: Catalog) -> Ranked:
+        """The given hits."""
+        chunks = [hit.chunk for hit in hits]
+        passages = Selection.of(catalog.notes.kept, chunks, catalog.chunks.at)
+        scores = np.array([hit.score for hit in hits], np.float64)
+        return cls(passages, scores, [hit.matched for hit in hits])
+
+    @classmethod
+    def best(cls, passages: Selection, scores: NDArray[np.float64], count: int) -> Ranked:
+        """The `count` of highest score, ties by path, section, chunk."""
+        order = passages.by_rank(scores)[:count]
+        return cls(passages.take(order), scores[order])
+
+    def __len__(self) -> int:
+        return len(self.scores)
+
+    @overload
+    def __getitem__(self, place: int) -> Hit: ...
+    @overload
+    def __getitem__(self, place: slice) -> list[Hit]: ...
+    def __getitem__(self, place: int | slice) -> Hit | list[Hit]:
+        if isinstance(place, slice):
+            return [self[one] for one in range(*place.indices(len(self)))]
+        matched = self.matched[place] if self.matched else ()
+        return Hit(self.passages[place], self.scores.item(place), matched)
 
 
 class Candidate(NamedTuple):

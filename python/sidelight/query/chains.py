@@ -23,7 +23,7 @@ from sidelight.language.entities import entity_key, spans_of
 from sidelight.language.folding import fold
 from sidelight.language.generic_words import GENERIC
 from sidelight.language.stop_words import STOP_WORDS
-from sidelight.query.candidates import Hit
+from sidelight.query.candidates import Hit, Ranked
 from sidelight.store.catalog import Catalog
 from sidelight.store.graph import Edge, EntityGraph
 from sidelight.store.rows import ChunkRow
@@ -61,7 +61,7 @@ def reliable(catalog: Catalog, settings: Settings) -> bool:
 
 def recall_chains(
     text: str, catalog: Catalog, allowed: set[str] | None, settings: Settings, pool: int
-) -> list[Hit]:
+) -> Ranked:
     """Passages at the end of chains, best first; `matched` is the chain as the notes spell it.
 
     Args:
@@ -79,10 +79,9 @@ def recall_chains(
         ends = _ends(reached, asked, allowed, catalog)
         hits = [_hit(chunk, chains, sure, catalog) for chunk, chains in ends.items()]
         hits.sort(key=lambda hit: (-hit.score, hit.chunk.order))
-        return [
-            hit._replace(matched=tuple(map(graph.spelling, hit.matched)))
-            for hit in hits[: min(pool, MOST_HITS)]
-        ]
+        best = hits[: min(pool, MOST_HITS)]
+        told = [hit._replace(matched=tuple(map(graph.spelling, hit.matched))) for hit in best]
+        return Ranked.of(told, catalog)
 
 
 def _ends(

@@ -22,7 +22,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -128,9 +127,9 @@ class Scale:
     def _chance(self) -> float:
         return 0.0 if self.vector is None else self.catalog.vectors.chance(self.vector)
 
-    def measure_chunks(self, chunks: Sequence[ChunkRow], names: Numbers | None = None) -> Measured:
+    def measure_chunks(self, chunks: Sequence[ChunkRow]) -> Measured:
         """As `measure`."""
-        return self.measure(Selection.of(self.catalog.notes.kept, chunks), names)
+        return self.measure(Selection.of(self.catalog.notes.kept, chunks))
 
     def measure(self, passages: Selection, names: Numbers | None = None) -> Measured:
         """The numbers of each passage, and the evidence that follows from them.
@@ -171,7 +170,7 @@ def weigh(pool: Pool, scale: Scale) -> Pool:
     Ties by fused score, then path, section, chunk. A part whose channel is not asked
     counts as nothing.
     """
-    measured = scale.measure_chunks(pool.chunks, pool.scores("metadata"))
+    measured = scale.measure(pool.chunks, pool.scores("metadata"))
     weighed = replace(
         pool,
         cosines=measured.cosines,
@@ -180,16 +179,4 @@ def weigh(pool: Pool, scale: Scale) -> Pool:
         evidence=with_chains(measured.evidence, pool.scores("graph"), scale.settings),
         grounded=measured.evidence,
     )
-    return weighed.take(_order(weighed))
-
-
-def _order(pool: Pool) -> list[int]:
-    """By evidence, ties by fused score, then path, section, chunk."""
-    order = np.lexsort((-pool.fused, -pool.evidence))
-    evidence, fused = pool.evidence[order], pool.fused[order]
-    new = np.flatnonzero((np.diff(evidence) != 0) | (np.diff(fused) != 0)) + 1
-    ordered: list[int] = order.tolist()
-    for first, end in pairwise([0, *new.tolist(), len(ordered)]):
-        if end - first > 1:
-            ordered[first:end] = sorted(ordered[first:end], key=lambda p: pool.chunks[p].order)
-    return ordered
+    return weighed.take(weighed.chunks.by_rank(weighed.evidence, weighed.fused))

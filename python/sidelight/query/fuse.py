@@ -11,15 +11,16 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from sidelight.query.candidates import Candidate, Hit
+from sidelight.query.candidates import Candidate, Ranked
 from sidelight.query.pool import Found, Pool
-from sidelight.store.rows import ChunkRow
+from sidelight.store.selection import Selection
 
-Weights = Mapping[str, Sequence[float]]
+Weights = Mapping[str, Sequence[float] | NDArray[np.float64]]
 
 
-def fuse(lists: Mapping[str, Sequence[Hit]], weights: Weights, k: int) -> list[Candidate]:
+def fuse(lists: Mapping[str, Ranked], weights: Weights, k: int) -> list[Candidate]:
     """Every recalled chunk once, best first; ties by path, section, chunk.
 
     Args:
@@ -27,31 +28,30 @@ def fuse(lists: Mapping[str, Sequence[Hit]], weights: Weights, k: int) -> list[C
         weights: channel name to the weight of each of its hits, 0..1; without one all count 1.
         k: the constant of the formula.
     """
-    return sorted(join(lists, weights, k), key=lambda c: (-c.rrf_score, c.chunk.order))
+    pool = join(lists, weights, k)
+    return list(pool.take(pool.chunks.by_rank(pool.fused)))
 
 
-def join(lists: Mapping[str, Sequence[Hit]], weights: Weights, k: int) -> Pool:
+def join(lists: Mapping[str, Ranked], weights: Weights, k: int) -> Pool:
     """As `fuse`, in no order and without evidence: for whoever orders by something else."""
-    place_of: dict[str, int] = {}
-    chunks: list[ChunkRow] = []
-    for ranked in lists.values():
-        for hit in ranked:
-            if place_of.setdefault(hit.chunk.chunk_id, len(chunks)) == len(chunks):
-                chunks.append(hit.chunk)
-    size = len(chunks)
+    parts = [ranked.passages for ranked in lists.values()]
+    kept = next((part.kept for part in parts if part.kept is not None), None)
+    every = Selection.joined(kept, parts)
+    passages, places_of = every.once_each()
+    size, end = len(passages), 0
     channels = {}
     fused = np.zeros(size)
     for channel, ranked in lists.items():
-        places = [place_of[hit.chunk.chunk_id] for hit in ranked]
+        places, end = places_of[end : end + len(ranked)], end + len(ranked)
         order = np.arange(1, len(ranked) + 1)
-        ranks, scores, parts = np.zeros(size, np.intp), np.zeros(size), np.zeros(size)
-        ranks[places], scores[places] = order, [hit.score for hit in ranked]
-        parts[places] = np.asarray(weights.get(channel, np.ones(len(ranked)))) / (k + order)
-        matched = {p: hit.matched for p, hit in zip(places, ranked, strict=True) if hit.matched}
-        channels[channel] = Found(ranks, scores, parts, matched)
-        fused += parts
+        ranks, scores, added = np.zeros(size, np.intp), np.zeros(size), np.zeros(size)
+        ranks[places], scores[places] = order, ranked.scores
+        added[places] = np.asarray(weights.get(channel, np.ones(len(ranked)))) / (k + order)
+        told = zip(places.tolist(), ranked.matched, strict=False)
+        channels[channel] = Found(ranks, scores, added, {p: said for p, said in told if said})
+        fused += added
     unknown, none = np.full(size, np.nan), np.zeros(size)
-    return Pool(chunks, channels, fused, unknown, unknown, none, none, none)
+    return Pool(passages, channels, fused, unknown, unknown, none, none, none)
 
 
 def trace_list(candidates: Sequence[Candidate]) -> list[dict[str, Any]]:

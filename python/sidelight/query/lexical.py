@@ -7,7 +7,7 @@ the same before and after compaction, after a restart and on a fresh index.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -60,7 +60,9 @@ class LexicalQuery:
         self._k1, self._b = k1, b
         self._count = catalog.searchable
         self._average = catalog.average_length()
-        self.terms = tuple(self._weighted(term, catalog, named) for term in terms)
+        texts = [term.term for term in terms]
+        known = dict(zip(texts, catalog.vocabulary.find_all(texts), strict=True))
+        self.terms = tuple(self._weighted(term, known, catalog, named) for term in terms)
         self._wholes = tuple(w for term in self.terms if (w := self._whole(term, catalog)))
         scored = (*self.terms, *self._wholes)
         self._scored_terms = scored
@@ -77,11 +79,18 @@ class LexicalQuery:
         return _columns_of(self._scored_terms, self._vocabulary)
 
     def _weighted(
-        self, term: QueryTerm, catalog: Catalog, named: Callable[[str], bool]
+        self,
+        term: QueryTerm,
+        known: Mapping[str, int | None],
+        catalog: Catalog,
+        named: Callable[[str], bool],
     ) -> WeightedTerm:
-        names = catalog.vocabulary.starting_with(term.term) if term.prefix else [term.term]
-        codes = [c for c in (catalog.vocabulary.find(name) for name in names) if c is not None]
-        df = max((catalog.vocabulary.df(code) for code in codes), default=0)
+        vocabulary = catalog.vocabulary
+        found = [known[term.term]]
+        if term.prefix:
+            found = vocabulary.find_all(vocabulary.starting_with(term.term))
+        codes = [code for code in found if code is not None]
+        df = max((vocabulary.df(code) for code in codes), default=0)
         idf = inverse_document_frequency(df, self._count)
         return WeightedTerm(term, tuple(codes), idf, named(term.term))
 
@@ -130,13 +139,13 @@ class LexicalQuery:
 
     def best(
         self, postings: Postings, count: int, only: set[str] | None
-    ) -> tuple[list[ChunkRow], NDArray[np.float64]]:
+    ) -> tuple[Selection, NDArray[np.float64]]:
         """The passages of highest BM25, in no order, and that; see `Postings.best`."""
-        chunks, bm25, masses = postings.best(
+        passages, bm25, masses = postings.best(
             self._known_terms, count, self._k1, self._b, self._average, only
         )
         self._held_at = (postings.version, masses)
-        return chunks, np.round(bm25, 9)
+        return passages, np.round(bm25, 9)
 
     @cached_property
     def _known_terms(self) -> list[tuple[tuple[int, ...], float]]:

@@ -16,13 +16,14 @@ from itertools import groupby, islice
 import numpy as np
 from numpy.typing import NDArray
 
-from sidelight.query.candidates import Hit
+from sidelight.query.candidates import Ranked
 from sidelight.query.lexical import LexicalQuery
 from sidelight.store.catalog import Catalog
 from sidelight.store.kept import KeptIndex, KeptNames
 from sidelight.store.mapped import Dictionary
 from sidelight.store.prefixes import PrefixIndex
 from sidelight.store.rows import NoteRow, checksums_of_names, folded_names, name_in
+from sidelight.store.selection import Selection
 
 # What a whole match of each kind of name is worth, 0..1: a title or an alias is what a
 # person would call the note; a folder says least about one note.
@@ -150,7 +151,7 @@ class MetadataIndex:
 
     def search(
         self, text: str, query: LexicalQuery, catalog: Catalog, allowed: set[str] | None, pool: int
-    ) -> list[Hit]:
+    ) -> Ranked:
         """Notes whose names match, best first, at most `pool`; scores in 0..1.
 
         A name scores by the share of it that the query holds times how much of the query it
@@ -199,7 +200,7 @@ class MetadataIndex:
 
     def _hits(
         self, columns: _Columns, names: Counts, scores: Masses, catalog: Catalog, pool: int
-    ) -> list[Hit]:
+    ) -> Ranked:
         """The best `pool` notes, each at what its best name leads to; a letter matches thousands.
 
         Args:
@@ -210,22 +211,45 @@ class MetadataIndex:
             pool: how many.
         """
         if not len(names):
-            return []
+            return Ranked.of((), catalog)
         notes = columns.note[names]
         starts = np.flatnonzero(np.diff(notes, prepend=-1))
         ends = np.append(starts[1:], len(names))
         top = np.maximum.reduceat(scores, starts)
         best = _best(top, columns.place[notes[starts]], pool)
-        hits = []
+        targets, matched = [], []
         for first, end in zip(starts[best].tolist(), ends[best].tolist(), strict=True):
             there = zip(
                 (-scores[first:end]).tolist(), columns.target[names[first:end]].tolist(),
                 map(self._written, names[first:end].tolist()), strict=True,
             )  # fmt: skip
-            hit = _hit(self._paths[notes.item(first)], sorted(there, key=_by_label), catalog)
-            if hit is not None:
-                hits.append(hit)
-        return hits
+            target, labels = _told(sorted(there, key=_by_label))
+            targets.append(target)
+            matched.append(labels)
+        found = self._passages(notes[starts[best]], np.array(targets), catalog)
+        there_is = found.there()
+        matched = [matched[place] for place in there_is.tolist()]
+        return Ranked(found.take(there_is), top[best][there_is], matched)
+
+    def _passages(self, notes: Counts, targets: NDArray[np.integer], catalog: Catalog) -> Selection:
+        """The passage of each note, without a number or an object where it has not so many."""
+        numbers = np.full(len(notes), -1, np.intp)
+        kept = catalog.notes.kept
+        as_kept = np.zeros(len(notes), bool)
+        if kept is not None and kept is self._kept:
+            as_kept[:] = notes < len(kept.paths)
+            as_kept[as_kept] = catalog.notes.as_kept[notes[as_kept]]
+            begins = kept.passages_from
+            place = begins[notes[as_kept]] + targets[as_kept]
+            numbers[as_kept] = np.where(place < begins[notes[as_kept] + 1], place, -1)
+        others = {}
+        for place in np.flatnonzero(~as_kept).tolist():
+            chunk = catalog.passage(self._paths[notes[place]], int(targets[place]))
+            if chunk is not None and chunk.number < 0:
+                others[place] = chunk
+            elif chunk is not None:
+                numbers[place] = chunk.number
+        return Selection(kept, numbers, others, catalog.chunks.at)
 
     def _numbers(self) -> _Columns:
         """The columns as arrays, made once after each change."""
@@ -349,14 +373,11 @@ def _worth_of_whole(kind: str) -> float:
     return 1.0 if kind == "attachment" else max(FIELD_WORTH[kind], EQUAL)
 
 
-def _hit(path: str, names: Sequence[_Found], catalog: Catalog) -> Hit | None:
-    """A note by the passage that its best name leads to; the best name stands first."""
+def _told(names: Sequence[_Found]) -> tuple[int, tuple[str, ...]]:
+    """Where the best name of a note leads to, and which match; the best name stands first."""
     worst, target, _ = names[0]
-    chunk = catalog.passage(path, target)
-    if chunk is None:
-        return None
     labels = (_label(*written) for score, _, written in names if score <= worst / 2)
-    return Hit(chunk, -worst, tuple(dict.fromkeys(labels)))
+    return target, tuple(dict.fromkeys(labels))
 
 
 def _by_label(found: _Found) -> tuple[float, int, str]:

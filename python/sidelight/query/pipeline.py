@@ -136,7 +136,7 @@ def _answer(
     _go_on(cancelled)
     scale = Scale(asked.lexical, asked.vector, asked.language, index.catalog, settings)
     with stopwatch.stage("fuse"):
-        weights = weights_by(settings.fusion, recalled.hits, asked.weights(recalled.hits, index))
+        weights = weights_by(settings.fusion, recalled.hits, asked.weights(recalled.hits))
         pool = join(recalled.hits, weights, settings.rrf_k)
         pool = weigh(asked.admitted(pool, index), scale)
     _go_on(cancelled)

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sidelight.query.candidates import Candidate
-from sidelight.store.rows import ChunkRow
+from sidelight.store.selection import Selection
 from sidelight.types import ChannelHit
 
 Numbers = NDArray[np.float64]
@@ -48,13 +48,13 @@ class Pool(Sequence[Candidate]):
     """The passages of all channels, each once.
 
     Attributes:
-        chunks: in some order.
+        chunks: in some order, each made when someone asks for it.
         channels: by name.
         fused: reciprocal rank fusion.
         cosines, titles, coverages, evidence, grounded: as of `Candidate`.
     """
 
-    chunks: Sequence[ChunkRow]
+    chunks: Selection
     channels: Mapping[str, Found]
     fused: Numbers
     cosines: Numbers
@@ -73,7 +73,7 @@ class Pool(Sequence[Candidate]):
         chosen = np.fromiter(places, np.intp)
         return replace(
             self,
-            chunks=[self.chunks[place] for place in chosen.tolist()],
+            chunks=self.chunks.take(chosen),
             channels={name: found.take(chosen) for name, found in self.channels.items()},
             fused=self.fused[chosen],
             cosines=self.cosines[chosen],

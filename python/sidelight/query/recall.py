@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from concurrent.futures import TimeoutError as FutureTimeoutError
 from dataclasses import dataclass
@@ -15,10 +15,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from sidelight.query.candidates import Hit
+from sidelight.query.candidates import Ranked
 from sidelight.query.lexical import LexicalQuery
 from sidelight.store.catalog import Catalog
-from sidelight.store.rows import ChunkRow
+from sidelight.store.selection import Selection
 from sidelight.store.tables import Tables
 from sidelight.trace import Stopwatch
 from sidelight.types import Degraded
@@ -28,14 +28,14 @@ log = logging.getLogger(__name__)
 _OVERFETCH = 4  # LanceDB's order differs from ours; recall this many times the pool
 _MOST_TERMS = 64  # of a query that reach the table; the heaviest: a pasted page has thousands
 
-Channel = Callable[[], list[Hit]]
+Channel = Callable[[], Ranked]
 
 
 @dataclass(frozen=True, slots=True)
 class Recalled:
     """The channels' lists, and those that did not take part."""
 
-    hits: Mapping[str, list[Hit]]
+    hits: Mapping[str, Ranked]
     degraded: tuple[Degraded, ...]
 
 
@@ -50,7 +50,7 @@ def recall(
     # Meaning first: it takes longest, and most of that without the interpreter's lock.
     order = sorted(channels, key=lambda name: name != "vector")
     begun = {name: pool.submit(_timed, channels[name]) for name in order}
-    hits: dict[str, list[Hit]] = {}
+    hits: dict[str, Ranked] = {}
     degraded = []
     for name in channels:
         try:
@@ -70,12 +70,12 @@ def recall(
 
 def recall_bm25(
     query: LexicalQuery, catalog: Catalog, tables: Tables, allowed: set[str] | None, pool: int
-) -> list[Hit]:
+) -> Ranked:
     """Passages that hold terms of the query, by exact BM25."""
     on_disk = catalog.postings.too_many and tables.indexes_words  # not before it is made
     with catalog.lock:
         if not on_disk:
-            return _ranked(*query.best(catalog.postings, pool, allowed), pool)
+            return _by_words(*query.best(catalog.postings, pool, allowed), pool)
     known = sorted(query.known(), key=lambda term: -term.mass)[:_MOST_TERMS]
     groups: dict[float, list[str]] = {}
     for term in known:
@@ -89,12 +89,13 @@ def recall_bm25(
     with catalog.lock:
         chunks = [catalog.chunks[i] for i in ids if i in catalog.chunks]
     scores, _ = query.scores(chunks)
-    return _ranked(chunks, scores, pool)
+    found = Selection.of(catalog.notes.kept, chunks, catalog.chunks.at)
+    return _by_words(found, scores, pool)
 
 
 def recall_vectors(
     vector: NDArray[np.float32], catalog: Catalog, allowed: set[str] | None, pool: int
-) -> list[Hit]:
+) -> Ranked:
     """Passages nearest to the query's centred vector, by exact cosine."""
     with catalog.lock:
         hashes = None
@@ -104,15 +105,12 @@ def recall_vectors(
         standing = catalog.vectors.standing()
     nearest = standing.nearest(vector, pool, hashes)  # the longest part: words go on meanwhile
     with catalog.lock:
-        hits = [
-            Hit(chunk, score)
-            for embed_hash, score in nearest
-            for chunk in catalog.by_embedding.get(embed_hash, ())
-        ]
+        passages, which = catalog.by_embedding.select([embed_hash for embed_hash, _ in nearest])
+    scores = np.array([score for _, score in nearest], np.float64)[which]
     if allowed is not None:
-        hits = [hit for hit in hits if hit.chunk.path in allowed]
-    hits.sort(key=lambda hit: (-hit.score, hit.chunk.order))
-    return hits[:pool]
+        there = np.flatnonzero([path in allowed for path in passages.paths()])
+        passages, scores = passages.take(there), scores[there]
+    return Ranked.best(passages, scores, pool)
 
 
 def _shorter(allowed: set[str] | None, catalog: Catalog) -> tuple[set[str] | None, set[str] | None]:
@@ -124,17 +122,15 @@ def _shorter(allowed: set[str] | None, catalog: Catalog) -> tuple[set[str] | Non
     return (allowed, None) if len(allowed) <= len(others) else (None, others)
 
 
-def _ranked(chunks: Sequence[ChunkRow], scores: NDArray[np.float64], pool: int) -> list[Hit]:
-    worst = float(np.partition(scores, -pool)[-pool]) if 0 < pool < len(scores) else 0.0
-    hits = [Hit(c, s) for c, s in zip(chunks, scores.tolist(), strict=True) if s > 0 and s >= worst]
-    hits.sort(key=lambda hit: (-hit.score, hit.chunk.order))
-    return hits[:pool]
+def _by_words(passages: Selection, scores: NDArray[np.float64], pool: int) -> Ranked:
+    held = np.flatnonzero(scores > 0)
+    return Ranked.best(passages.take(held), scores[held], pool)
 
 
-def _timed(run: Channel) -> tuple[list[Hit], float]:
+def _timed(run: Channel) -> tuple[Ranked, float]:
     started = time.perf_counter()
     return run(), (time.perf_counter() - started) * 1000
 
 
-def _wait(future: Future[tuple[list[Hit], float]], deadline: float) -> tuple[list[Hit], float]:
+def _wait(future: Future[tuple[Ranked, float]], deadline: float) -> tuple[Ranked, float]:
     return future.result(timeout=max(0.0, deadline - time.perf_counter()))

@@ -75,10 +75,13 @@ class Vocabulary:
 
     def find(self, term: str) -> int | None:
         """The code of a term that some live chunk holds, else None."""
-        code = self._code.get(term)
-        if code is None:
-            code = self._kept.find(term)
-        return code if code >= 0 and self._df[code] > 0 else None
+        return self.find_all([term])[0]
+
+    def find_all(self, terms: Sequence[str]) -> list[int | None]:
+        """As `find`, of each."""
+        kept: list[int] = self._kept.find_all(terms).tolist()
+        codes = [self._code.get(term, code) for term, code in zip(terms, kept, strict=True)]
+        return [code if code >= 0 and self._df[code] > 0 else None for code in codes]
 
     def term(self, code: int) -> str:
         """The term of a code."""

@@ -191,7 +191,7 @@ class KeptIndex:
         rows[self.searchable] = np.arange(len(self.searchable), dtype=np.int32)
         return Kept(
             self.segment, self.runs.lengths[self.searchable], self.searchable,
-            self.passage_notes[self.searchable], rows, self.paths, passage,
+            self.passage_notes[self.searchable], rows, self.paths, passage, self,
         )  # fmt: skip
 
     def head(self, note: int) -> KeptHead:

@@ -217,6 +217,24 @@ class ByEmbedding(Mapping[str, list[ChunkRow]]):
         kept = int(self._count[numbers[numbers >= 0]].sum())
         return kept + sum(len(ids) for text, ids in self._changed.items() if text in texts)
 
+    def select(self, texts: Iterable[str]) -> tuple[Selection, NDArray[np.intp]]:
+        """The passages of known texts, one text after the other, and which text each has."""
+        passages = self._passages
+        numbers: list[int] = []
+        which: list[int] = []
+        others: dict[int, ChunkRow] = {}
+        for place, text in enumerate(texts):
+            for chunk in self._changed.get(text, {}).values():
+                others[len(numbers)] = chunk
+                numbers.append(-1)
+            number = self.hashes.get(text, -1)
+            if number >= 0 and passages.kept is not None:
+                kept = passages.kept.embedded[number].tolist()
+                numbers += [one for one in kept if passages.is_live(one)]
+            which += [place] * (len(numbers) - len(which))
+        found = Selection(passages.kept, np.array(numbers, np.intp), others, passages.at)
+        return found, np.array(which, np.intp)
+
     def __getitem__(self, embed_hash: str) -> list[ChunkRow]:
         number = self.hashes[embed_hash]
         passages = self._passages

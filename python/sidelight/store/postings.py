@@ -68,6 +68,7 @@ class Kept:
         rows: of each passage; -1 for one that is not searchable.
         paths: of the notes.
         passage: makes a passage.
+        index: whose they are.
     """
 
     segment: Segment
@@ -77,6 +78,7 @@ class Kept:
     rows: NDArray[np.int32]
     paths: Sequence[str]
     passage: Callable[[int], ChunkRow]
+    index: KeptIndex
 
 
 class Postings:
@@ -158,6 +160,17 @@ class Postings:
             raise KeyError(row)
         return chunk
 
+    def _passages(self, rows: NDArray[np.intp]) -> Selection:
+        """The passages of live rows, ascending."""
+        if self._kept is None:
+            return Selection.of(None, [self._passage(row) for row in rows.tolist()])
+        old = rows[: np.searchsorted(rows, self._first)]
+        numbers = np.full(len(rows), -1, np.intp)
+        numbers[: len(old)] = self._kept.numbers[old]
+        new = enumerate(rows[len(old) :].tolist(), len(old))
+        others = {place: self._passage(row) for place, row in new}
+        return Selection(self._kept.index, numbers, others, self._kept.passage)
+
     def _of(self, rows: NDArray[np.integer], paths: Container[str]) -> NDArray[np.bool_]:
         """Which of ascending `rows` are live and of these notes."""
         old = rows[: np.searchsorted(rows, self._first)]
@@ -190,7 +203,7 @@ class Postings:
         b: float,
         average: float,
         only: Container[str] | None,
-    ) -> tuple[list[ChunkRow], NDArray[np.float64], NDArray[np.float64]]:
+    ) -> tuple[Selection, NDArray[np.float64], NDArray[np.float64]]:
         """The `count` passages of highest BM25, and any that share the last one's place.
 
         Args:
@@ -221,8 +234,7 @@ class Postings:
         if len(found) > count:
             reached = scores[found]
             found = found[reached >= np.partition(reached, -count)[-count] - _HAIR]
-        chunks = [self._passage(row) for row in found.tolist()]
-        return chunks, scores[found], masses
+        return self._passages(found), scores[found], masses
 
     def masses(self, terms: Sequence[tuple[Codes, float]]) -> NDArray[np.float64]:
         """The mass of the terms that each row holds, shape (rows,); `terms` as for `best`."""
