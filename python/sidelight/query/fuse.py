@@ -47,8 +47,7 @@ def join(lists: Mapping[str, Ranked], weights: Weights, k: int) -> Pool:
         ranks, scores, added = np.zeros(size, np.intp), np.zeros(size), np.zeros(size)
         ranks[places], scores[places] = order, ranked.scores
         added[places] = np.asarray(weights.get(channel, np.ones(len(ranked)))) / (k + order)
-        told = zip(places.tolist(), ranked.matched, strict=False)
-        channels[channel] = Found(ranks, scores, added, {p: said for p, said in told if said})
+        channels[channel] = Found(ranks, scores, added, ranked.matched)
         fused += added
     unknown, none = np.full(size, np.nan), np.zeros(size)
     return Pool(passages, channels, fused, unknown, unknown, none, none, none)

@@ -7,7 +7,7 @@ text of notes.
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from heapq import merge
@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sidelight.query.candidates import Ranked
+from sidelight.query.labels import Labels, Written
 from sidelight.query.lexical import LexicalQuery
 from sidelight.store.catalog import Catalog
 from sidelight.store.kept import KeptIndex, KeptNames
@@ -44,7 +45,6 @@ _SPARE = 1_000  # notes that may have changed before their numbers are given ane
 
 Counts = NDArray[np.int32] | NDArray[np.intp]
 Masses = NDArray[np.float64]
-_Found = tuple[float, int, tuple[str, str]]  # a name's score less than 0, target, kind and label
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +95,7 @@ class MetadataIndex:
             self._target.frombytes(names.target.tobytes())
             self._worth.frombytes(worth[names.kind].tobytes())
             self._whole.frombytes(whole[names.kind].tobytes())
+        self._written = Written(names)
         self._place = lru_cache(_REMEMBERED)(_terms_of(names).find)  # of a kept term
         self._holding: dict[str, array[int]] = {}  # names that are not kept
         self._prefixes = PrefixIndex()
@@ -129,7 +130,7 @@ class MetadataIndex:
     def names(self) -> Iterator[tuple[str, str, str, bool]]:
         """Titles and aliases: folded, as written, path of the note, whether it is the title."""
         for name in self._called().tolist():
-            kind, label = self._written(name)
+            kind, label = self._written.of(name)
             if name not in self._labels:
                 self._labels[name] = folded_names([label])[0]
             yield self._labels[name], label, self._paths[self._note[name]], kind == "title"
@@ -217,19 +218,14 @@ class MetadataIndex:
         ends = np.append(starts[1:], len(names))
         top = np.maximum.reduceat(scores, starts)
         best = _best(top, columns.place[notes[starts]], pool)
-        targets, matched = [], []
-        for first, end in zip(starts[best].tolist(), ends[best].tolist(), strict=True):
-            there = zip(
-                (-scores[first:end]).tolist(), columns.target[names[first:end]].tolist(),
-                map(self._written, names[first:end].tolist()), strict=True,
-            )  # fmt: skip
-            target, labels = _told(sorted(there, key=_by_label))
-            targets.append(target)
-            matched.append(labels)
-        found = self._passages(notes[starts[best]], np.array(targets), catalog)
-        there_is = found.there()
-        matched = [matched[place] for place in there_is.tolist()]
-        return Ranked(found.take(there_is), top[best][there_is], matched)
+        leading = scores == np.repeat(top, ends - starts)
+        targets = np.where(leading, columns.target[names], np.iinfo(np.int32).max)
+        led = np.minimum.reduceat(targets, starts)[best]  # of a note's best names the first target
+        passages = self._passages(notes[starts[best]], led, catalog)
+        there = passages.there()
+        best = best[there]
+        labels = Labels(self._written, columns.target, names, scores, starts[best], ends[best])
+        return Ranked(passages.take(there), top[best], labels)
 
     def _passages(self, notes: Counts, targets: NDArray[np.integer], catalog: Catalog) -> Selection:
         """The passage of each note, without a number or an object where it has not so many."""
@@ -291,18 +287,8 @@ class MetadataIndex:
         first = len(self._known)
         return self._rows[number - first] if number >= first else None
 
-    def _written(self, name: int) -> tuple[str, str]:
-        """The kind of a name and its label."""
-        number = self._note[name]
-        row = self._row(number)
-        if row is not None:
-            field = row.fields[name - self._first[number]]
-            return field.kind, field.label
-        assert self._names is not None
-        return self._names.kinds[self._names.kind.item(name)], self._names.label[name]
-
     def _called_by(self, name: int) -> str:
-        return name_in(*self._written(name))
+        return name_in(*self._written.of(name))
 
     def _add(self, note: NoteRow) -> None:
         number = self._number[note.path] = len(self._paths)
@@ -310,6 +296,7 @@ class MetadataIndex:
         self._paths.append(note.path)
         self._rows.append(note)
         self._first.append(first)
+        self._written.since += note.fields
         for name, field in enumerate(note.fields, first):
             self._note.append(number)
             self._worth.append(FIELD_WORTH[field.kind])
@@ -371,23 +358,3 @@ def _worth_of_whole(kind: str) -> float:
     if kind == "folder":
         return 0.0
     return 1.0 if kind == "attachment" else max(FIELD_WORTH[kind], EQUAL)
-
-
-def _told(names: Sequence[_Found]) -> tuple[int, tuple[str, ...]]:
-    """Where the best name of a note leads to, and which match; the best name stands first."""
-    worst, target, _ = names[0]
-    labels = (_label(*written) for score, _, written in names if score <= worst / 2)
-    return target, tuple(dict.fromkeys(labels))
-
-
-def _by_label(found: _Found) -> tuple[float, int, str]:
-    score, target, (_, label) = found
-    return score, target, label
-
-
-def _label(kind: str, label: str) -> str:
-    if kind in ("title", "folder", "attachment"):
-        return kind
-    if kind == "tag":
-        return f"tag: #{label}"
-    return f"{kind}: {label}"

@@ -28,19 +28,17 @@ class Found:
         ranks: from 1; 0 where it did not find the passage.
         scores: 0 there.
         parts: what it added to the fused score, 0 there.
-        matched: of those where it says what, by place.
+        matched: what of each passage, by rank; () where it does not say that.
     """
 
     ranks: Places
     scores: Numbers
     parts: Numbers
-    matched: Mapping[int, tuple[str, ...]]
+    matched: Sequence[tuple[str, ...]]
 
     def take(self, places: Places) -> Found:
         """Of those passages, in that order."""
-        new = {old: place for place, old in enumerate(places.tolist()) if old in self.matched}
-        matched = {place: self.matched[old] for old, place in new.items()}
-        return Found(self.ranks[places], self.scores[places], self.parts[places], matched)
+        return Found(self.ranks[places], self.scores[places], self.parts[places], self.matched)
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +100,7 @@ class Pool(Sequence[Candidate]):
         parts: dict[str, float] = {}
         for name, found in self.channels.items():
             if rank := found.ranks.item(place):
-                matched = found.matched.get(place, ())
+                matched = found.matched[rank - 1] if found.matched else ()
                 hits[name] = ChannelHit(rank, found.scores.item(place), matched)
                 parts[name] = found.parts.item(place)
         return Candidate(
