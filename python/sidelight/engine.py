@@ -61,7 +61,7 @@ from sidelight.vault.watcher import Watcher
 
 log = logging.getLogger(__name__)
 
-_WORKERS = 8  # three channels of two queries and a reranker at the same time
+_WORKERS = 12  # of two queries: encoding, four channels and a reranker each
 _ASKED_FOR = "a rebuild was asked for"
 _MENTION_LINES = 5_000  # that name a note; what is named more often is no suggestion
 _NEVER: Callable[[], bool] = lambda: False  # noqa: E731 - a default, not a function of its own

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from concurrent.futures import Future
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -44,6 +45,8 @@ class Asked:
         text: the words, for ranking; "" where only filters were given.
         allowed: paths of the notes that may answer; None for all.
         lexical: its weighted terms; None where words are not asked.
+        encoded: its vector as the model gives it, which is made meanwhile; None where no model
+            is asked.
         vector: its centred unit vector, shape (d,), once the vector channel made it.
         limit: direct passages wanted.
         scoped: to one note or folder, so that all its passages may show.
@@ -65,6 +68,7 @@ class Asked:
     explain: bool
     gate: bool
     lexical: LexicalQuery | None
+    encoded: Future[NDArray[np.float32]] | None = None
     vector: NDArray[np.float32] | None = None
     own_vector: NDArray[np.float32] | None = None  # of a passage that is asked about
     own_path: str | None = None  # its note, which is no answer
@@ -88,7 +92,7 @@ class Asked:
             channels["bm25"] = partial(
                 recall_bm25, self.lexical, index.catalog, index.tables, self.allowed, pool
             )
-        wants = self.mode is not Mode.LEXICAL and (self.text.strip() or self.own_vector is not None)
+        wants = self.encoded is not None or self.own_vector is not None
         if wants and index.embedder is not None and len(index.catalog.vectors):
             channels["vector"] = partial(self._recall_meaning, index)
         both = self.mode in (Mode.HYBRID, Mode.COVERAGE) and self.own_vector is None
@@ -137,8 +141,8 @@ class Asked:
         assert index.embedder is not None
         vector = self.own_vector
         if vector is None:
-            raw = index.embedder.embed_query(self.text)
-            vector = index.embedder.centre_query(raw, self.language)
+            assert self.encoded is not None
+            vector = index.embedder.centre_query(self.encoded.result(), self.language)
         hits = recall_vectors(vector, index.catalog, self.allowed, index.settings.pool)
         self.vector = vector
         return hits
@@ -154,6 +158,11 @@ def understand(request: SearchRequest, index: Index) -> Asked:
     written = as_syntax(request.filters) + ([f"after:{day.isoformat()}"] if day else [])
     parsed = parse_query(" ".join([text, *written]).strip())
     text = parsed.text_for_ranking[:_MOST_TEXT]
+    encoded = None
+    wants = request.mode is not Mode.LEXICAL and text.strip() and len(index.catalog.vectors)
+    if wants and index.embedder is not None:
+        # The longest part of all begins first: most of it needs no lock of the interpreter's.
+        encoded = index.workers.submit(index.embedder.embed_query, text)
     terms = index.terms.query_terms(text, typing=request.typing) if text else []
     lexical = None
     if request.mode is not Mode.SEMANTIC:
@@ -183,6 +192,7 @@ def understand(request: SearchRequest, index: Index) -> Asked:
         explain=request.explain,
         gate=request.gate,
         lexical=lexical,
+        encoded=encoded,
         asked_per_note=request.per_note,
         has_content=bool(parsed.phrases) or _has_content(text, terms, index.terms),
     )
