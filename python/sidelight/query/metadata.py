@@ -190,10 +190,11 @@ class MetadataIndex:
 
     def _equal(self, columns: _Columns, names: Counts, text: str) -> NDArray[np.bool_]:
         """Which of the names are `text`, but for case, accents of spelling and white space."""
-        new = names[columns.checksum[names] == 0]
-        if len(new):
-            columns.checksum[new] = checksums_of_names(map(self._called_by, new.tolist()))
-        equal: NDArray[np.bool_] = columns.checksum[names] == checksums_of_names([text])[0]
+        sums = columns.checksum[names]
+        if len(new := np.flatnonzero(sums == 0)):
+            called = map(self._called_by, names[new].tolist())
+            columns.checksum[names[new]] = sums[new] = checksums_of_names(called)
+        equal: NDArray[np.bool_] = sums == checksums_of_names([text])[0]
         places = np.flatnonzero(equal)  # two names may share a checksum
         asked, *folded = folded_names([text, *map(self._called_by, names[places].tolist())])
         equal[places] = [one == asked for one in folded]
