@@ -259,3 +259,46 @@ def test_a_note_saved_while_queries_run_does_not_wait_for_what_is_embedded(
     with queue.held_back():
         left = queue.embed_window(interrupted=lambda: True)
     assert 0 < waiting - left < 5 < waiting
+
+
+def test_a_question_is_encoded_while_its_words_are_looked_up(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engine.sync()
+    encoded = threading.Event()
+    encode, query_terms = Embedder.embed_query, type(engine.terms).query_terms
+
+    def told(self: Embedder, text: str) -> np.ndarray:
+        encoded.set()
+        return encode(self, text)
+
+    def waiting(self: object, text: str, **rest: bool) -> list[object]:
+        assert encoded.wait(30)  # words come later, and nothing waits for them
+        return query_terms(self, text, **rest)  # type: ignore[arg-type,return-value]
+
+    monkeypatch.setattr(Embedder, "embed_query", told)
+    monkeypatch.setattr(type(engine.terms), "query_terms", waiting)
+    result = engine.search(SearchRequest("磨刀 knife"))
+    assert result.ok
+    assert not result.degraded
+
+
+def test_a_model_that_fails_costs_only_its_channel(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engine.sync()
+    asked: list[str] = []
+
+    def failing(_: Embedder, text: str) -> np.ndarray:
+        asked.append(text)
+        raise RuntimeError("boom")
+
+    monkeypatch.setattr(Embedder, "embed_query", failing)
+    for text in ("lettuce", "番茄"):
+        result = engine.search(SearchRequest(text))
+        assert result.results[0].channels["bm25"] is not None
+        assert [(d.channel, d.partial) for d in result.degraded] == [("vector", False)]
+        assert "boom" not in result.degraded[0].reason
+    assert asked == ["lettuce", "番茄"]
+    assert not engine.search(SearchRequest("lettuce", mode=Mode.LEXICAL)).degraded
+    assert asked == ["lettuce", "番茄"]

@@ -229,7 +229,7 @@ class Postings:
                 scores[~self._live[:size]] = 0.0
             found = np.flatnonzero(scores > max(_reached_by(scores, count) - _HAIR, 0.0))
         else:
-            found = np.flatnonzero(scores)
+            found = np.flatnonzero(scores > 0)
             found = found[self._of(found, only)]
         if len(found) > count:
             reached = scores[found]
