@@ -419,3 +419,17 @@ def test_sources_of_one_question_are_not_those_of_the_next(  # 122
     after = ask(engine, second)
     assert [one.ref for one in after.results] == [one.ref for one in alone.results]
     assert first not in [one.path for one in after.results if one.origin.value == "direct"]
+
+
+@pytest.mark.parametrize("name", ["码头", "harbour"])
+def test_a_note_that_is_just_being_renamed_is_shown_once(
+    engine: Engine, vault: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    write(vault / "old.md", f"---\ntags: [{name}]\n---\n")
+    engine.sync(lexical_only=True)
+    (vault / "old.md").rename(vault / "new.md")
+    monkeypatch.setattr(engine._tables, "remove", lambda *_: None)  # before the old rows go
+    engine.sync(lexical_only=True)
+    assert {"old.md", "new.md"} < set(engine._catalog.notes)
+    found = engine.search(SearchRequest(name)).results
+    assert [result.path for result in found] == ["new.md"]

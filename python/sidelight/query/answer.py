@@ -67,6 +67,14 @@ class Cited:
     shown: list[CitedPassage] = field(default_factory=list)
     linked: list[CitedPassage] = field(default_factory=list)
     lost: list[Candidate] = field(default_factory=list)
+    _indexed_as: dict[tuple[object, ...], str] = field(default_factory=dict)
+
+    def is_new(self, passage: CitedPassage) -> bool:
+        """False for one that is shown already: while a note is renamed it is indexed twice."""
+        now = passage.citation
+        place = (passage.path, now.kind, now.start_line, now.end_line, now.columns, now.node)
+        path = passage.candidate.chunk.path
+        return self._indexed_as.setdefault(place, path) == path
 
     def standing(self, pool: Pool) -> Pool:
         """The candidates that may count as evidence, in the order given.
@@ -92,7 +100,7 @@ def cite_direct(index: Index, asked: Asked, candidates: Iterable[Candidate]) -> 
         if len(cited.shown) == asked.limit:
             break
         passage = _cite(index, cited, candidate)
-        if passage is not None:
+        if passage is not None and cited.is_new(passage):
             cited.shown.append(passage)
     return cited
 
@@ -101,7 +109,7 @@ def cite_linked(index: Index, cited: Cited, linked: Sequence[Linked]) -> Cited:
     """Adds the linked passages that stand on disk."""
     for one in linked:
         passage = _cite(index, cited, one.candidate, one)
-        if passage is not None:
+        if passage is not None and cited.is_new(passage):
             cited.linked.append(passage)
     return cited
 
