@@ -88,6 +88,7 @@ class Engine:
         threading.Thread(target=self._terms.prepare, name="dictionaries", daemon=True).start()
         self._catalog = Catalog()
         self._anew = ""  # why notes are read again, while they are
+        self._written: tuple[Settings | None, str] = (None, "")  # settings, and they as JSON
         self._closed = False
         try:
             self._tables = Tables(places.data, create=not read_only)
@@ -639,8 +640,12 @@ class Engine:
 
     def _constants(self) -> str:
         """What besides the notes decides an answer."""
-        settings = json.dumps(dataclasses.asdict(self.settings), sort_keys=True)
-        return f"{self._current_facts()}{self.model_id}{settings}{self._gate.digest}"
+        settings, written = self._written
+        if settings is not self.settings:
+            settings = self.settings
+            written = json.dumps(dataclasses.asdict(settings), sort_keys=True)
+            self._written = settings, written
+        return f"{self._current_facts()}{self.model_id}{written}{self._gate.digest}"
 
     def _tell(self, progress: Progress) -> None:
         self._progress = self._with_reason(progress)

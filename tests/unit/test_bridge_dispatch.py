@@ -338,7 +338,7 @@ def test_a_thread_that_is_stuck_does_not_keep_the_daemon_from_leaving(
 
     async def live() -> None:
         lanes = lanes_module.Lanes()
-        work = asyncio.create_task(lanes.run(Lane.QUERY, stuck.wait))
+        work = asyncio.ensure_future(lanes.run(Lane.QUERY, stuck.wait))
         assert await lanes.run(Lane.SEARCH, lambda: "豆子") == "豆子"
         await lanes.close()
         work.cancel()

@@ -178,7 +178,10 @@ class Dispatcher:
             if lane is Lane.LOOP:
                 await give(_carry_out(method, request, call))
                 return
-            if not await _first(asyncio.ensure_future(session.slots.acquire(lane)), call):
+            slots = session.slots  # one that is free costs no task
+            if not slots.take(lane) and not await _first(
+                asyncio.ensure_future(slots.acquire(lane)), call
+            ):
                 await give(_given_up(request))
                 return
             try:
@@ -192,7 +195,7 @@ class Dispatcher:
                 else:
                     await give(work.result())
             finally:
-                session.slots.release(lane)
+                slots.release(lane)
 
 
 async def _first(work: asyncio.Future[Any], call: Call, *, drop: bool = True) -> bool:

@@ -33,12 +33,12 @@ class Lanes:
         }
         self._running: set[asyncio.Future[Any]] = set()
 
-    async def run(self, lane: Lane, work: Callable[[], T]) -> T:
-        """Carries out `work` in a thread of its lane."""
+    def run(self, lane: Lane, work: Callable[[], T]) -> asyncio.Future[T]:
+        """Carries out `work` in a thread of its lane; called in the event loop."""
         future = asyncio.get_running_loop().run_in_executor(self._pools[lane], work)
         self._running.add(future)
         future.add_done_callback(self._running.discard)
-        return await future
+        return future
 
     async def close(self) -> None:
         """Waits a moment for what runs and starts nothing more.

@@ -11,7 +11,8 @@ import json
 import logging
 import socket
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from aiohttp import WSMsgType, web
@@ -41,6 +42,7 @@ CLOSE_S = 2.0  # for the other side to answer a close
 IDLE_S = 10.0  # a connection that asks nothing, and a body that does not arrive
 FIRST_CLIENT_S = 60.0  # with exit_with_clients: a client that never came
 LAST_CLIENT_S = 5.0  # and one that went: a reloading plugin comes back within it
+LOOK_S = 0.1  # how soon a client that hung up is noticed
 PORT_TRIES = 20
 
 
@@ -199,11 +201,8 @@ class BridgeServer:
             log.info("turned away status=413 reason=size")
             return _plain(413, "size")
         session = Session("p", opened=True)
-        gone = asyncio.get_running_loop().create_task(_watch(request, session))
-        try:
+        with _watched(request, session):
             answer = await self._dispatcher.handle(body, session)
-        finally:
-            gone.cancel()
         response = web.Response(status=204) if answer is None else _answer(answer.encode())
         return await _sent(request, response)
 
@@ -367,11 +366,26 @@ async def _sent(request: web.BaseRequest, response: web.Response) -> web.Respons
     return response
 
 
-async def _watch(request: web.BaseRequest, session: Session) -> None:
-    """Gives the request up when its client hangs up."""
-    while request.transport is not None and not request.transport.is_closing():
-        await asyncio.sleep(0.1)
-    session.cancel_all()
+@contextmanager
+def _watched(request: web.BaseRequest, session: Session) -> Iterator[None]:
+    """Gives the request up when its client hangs up; a timer, as most are answered before it."""
+    loop = asyncio.get_running_loop()
+
+    answered = False
+
+    def look() -> None:
+        if answered:
+            return
+        if request.transport is None or request.transport.is_closing():
+            session.cancel_all()
+        else:
+            loop.call_later(LOOK_S, look)
+
+    loop.call_later(LOOK_S, look)
+    try:
+        yield
+    finally:
+        answered = True
 
 
 # --------------------------------------------------------------------------- sockets

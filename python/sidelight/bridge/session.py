@@ -145,10 +145,16 @@ class Slots:
             return False
         return sum(self._running.values()) < MAX_IN_FLIGHT
 
+    def take(self, lane: Lane) -> bool:
+        """Takes a slot if one is free and nobody waits for it."""
+        if self._waiting[lane] or not self._fits(lane):
+            return False
+        self._running[lane] += 1
+        return True
+
     async def acquire(self, lane: Lane) -> None:
         """Waits for a slot, first come, first served within a lane."""
-        if not self._waiting[lane] and self._fits(lane):
-            self._running[lane] += 1
+        if self.take(lane):
             return
         turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._waiting[lane].append(turn)

@@ -13,13 +13,13 @@ from dataclasses import asdict
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, cast
 
-from sidelight import types
-from sidelight.config import Settings
 from sidelight.source_settings import as_given
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # a command that asks a daemon imports this module and waits for what it imports
+    from sidelight import types
     from sidelight.ask.state import State
     from sidelight.bridge import protocol
+    from sidelight.config import Settings
 
 
 _MENTION_CHARS = 200  # of a line that are shown around a mention

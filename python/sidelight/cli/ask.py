@@ -22,13 +22,13 @@ from sidelight.config import (
 )
 from sidelight.errors import SidelightError, UsageError, VaultError
 from sidelight.source_settings import ASKING, as_given, missing
-from sidelight.types import Finding, Mode, PackRequest, SearchRequest
 
 if TYPE_CHECKING:
     from sidelight.engine import Engine
     from sidelight.evaluation.topics import Topic
     from sidelight.query.whole import WholeVault
     from sidelight.sources.feedback import FeedbackLog
+    from sidelight.types import Finding
 
 
 def search(vault: Path, data_dir: Path | None, params: dict[str, Any]) -> dict[str, Any]:
@@ -46,6 +46,7 @@ def search(vault: Path, data_dir: Path | None, params: dict[str, Any]) -> dict[s
         return answer
     from sidelight.bridge.protocol import search_result_json
     from sidelight.sources.federation import Federation
+    from sidelight.types import Mode, SearchRequest
 
     if "sources" in params:
         params["sources"] = tuple(params["sources"])
@@ -162,6 +163,7 @@ def pack(vault: Path, data_dir: Path | None, params: dict[str, Any]) -> dict[str
         answer: dict[str, Any] = daemon.call("query/pack", params)
         return answer
     from sidelight.bridge.wire import pack_json
+    from sidelight.types import Mode, PackRequest
 
     queries = tuple(params["queries"])
     request = PackRequest(**{**params, "mode": Mode(params["mode"]), "queries": queries})
@@ -216,6 +218,8 @@ def warn_of_unknown_notes(engine: Engine, topics: Sequence[Topic]) -> None:
 
 def findings(vault: Path, data_dir: Path | None) -> Sequence[Finding]:
     """The checks of `doctor`: of the running daemon if there is one, else from here."""
+    from sidelight.types import Finding
+
     places = places_for(real_path(vault), data_dir)
     daemon = client.connect(places)
     if daemon is not None:

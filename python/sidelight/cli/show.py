@@ -6,10 +6,12 @@ import contextlib
 import json
 import sys
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sidelight.source_settings import OWN
-from sidelight.types import Progress
+
+if TYPE_CHECKING:
+    from sidelight.types import Progress
 
 _MARK, _DIM, _BOLD, _END = "\033[1;33m", "\033[2m", "\033[1m", "\033[0m"
 
@@ -131,6 +133,8 @@ def progress(label: str) -> Iterator[Callable[[int, int], None]]:
     if not sys.stderr.isatty():
         yield lambda done, total: None
         return
+    from sidelight.types import Progress
+
     with bar() as update:
         yield lambda done, total: update(Progress(label, done, total))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -36,6 +37,7 @@ from sidelight.types import (
     Origin,
     Passage,
     PassageKind,
+    QueryView,
     Reason,
     Result,
     SearchResult,
@@ -90,6 +92,32 @@ class Cited:
             for place, chunk in enumerate(pool.chunks)
             if chunk.path not in incomplete or chunk.chunk_id in shown
         )
+
+
+class Frame:
+    """What an answer holds whatever is found: made while the channels look."""
+
+    def __init__(self, index: Index, asked: Asked) -> None:
+        self._index, self._asked = index, asked
+
+    def make(self) -> None:
+        """Makes all of it now."""
+        _ = self.state, self.query, self.snippets
+
+    @cached_property
+    def state(self) -> IndexState:
+        """What the index covers."""
+        return self._index.state()
+
+    @cached_property
+    def query(self) -> QueryView:
+        """The query as understood."""
+        return query_view(self._asked)
+
+    @cached_property
+    def snippets(self) -> Snippets:
+        """Make those of its results."""
+        return Snippets(self._asked.terms, self._asked.phrases)
 
 
 def cite_direct(index: Index, asked: Asked, candidates: Iterable[Candidate]) -> Cited:
@@ -198,14 +226,16 @@ def compose(
     ordered: Sequence[Candidate],
     decision: Decision,
     cited: Cited,
+    frame: Frame,
     stopwatch: Stopwatch,
 ) -> SearchResult:
     """The answer: results that passed the gate, or no evidence with its reasons."""
-    state = index.state()
+    state = frame.state
     ok = bool(cited.shown) and (decision.passed or not asked.gate)
     shown = [*cited.shown, *cited.linked] if ok else cited.shown[:NEAR_MISSES]
-    snippets = Snippets(asked.terms, asked.phrases)
-    results = tuple(_result(index, snippets, rank, p, cited) for rank, p in enumerate(shown, 1))
+    results = tuple(
+        _result(index, frame.snippets, rank, p, cited) for rank, p in enumerate(shown, 1)
+    )
     lost = lost_reason(len(cited.lost))
     if ok:
         reasons = [lost] if lost else []
@@ -217,7 +247,7 @@ def compose(
     return SearchResult(
         ok=ok,
         reasons=tuple(reasons),
-        query=query_view(asked),
+        query=frame.query,
         results=results if ok else (),
         near_misses=() if ok else results,
         degraded=(*recalled.degraded, *_missing_vectors(index, asked, state)),
@@ -248,7 +278,8 @@ def listing(index: Index, asked: Asked, stopwatch: Stopwatch) -> SearchResult:
     with stopwatch.stage("cite"):
         cited = cite_direct(index, asked, leads)
     decision = Decision(1.0 if leads else 0.0, 0.0, bool(leads), {})
-    return compose(index, asked, Recalled({}, ()), leads, decision, cited, stopwatch)
+    frame = Frame(index, asked)
+    return compose(index, asked, Recalled({}, ()), leads, decision, cited, frame, stopwatch)
 
 
 def _result(

@@ -28,7 +28,7 @@ class WeightedTerm:
     Attributes:
         codes: vocabulary codes it stands for: one, several for an unfinished word, or none
             where no passage holds it.
-        named: whether some title, tag, property or other name holds it.
+        named: of one that no passage holds: whether some title, tag or other name does.
         idf: `ln(1 + (N - df + 0.5) / (df + 0.5))` (Robertson & Zaragoza 2009, never negative).
     """
 
@@ -92,7 +92,7 @@ class LexicalQuery:
         codes = [code for code in found if code is not None]
         df = max((vocabulary.df(code) for code in codes), default=0)
         idf = inverse_document_frequency(df, self._count)
-        return WeightedTerm(term, tuple(codes), idf, named(term.term))
+        return WeightedTerm(term, tuple(codes), idf, not codes and named(term.term))
 
     def _whole(self, term: WeightedTerm, catalog: Catalog) -> WeightedTerm | None:
         """What an unfinished word is worth on top where it stands whole: as much as if finished.

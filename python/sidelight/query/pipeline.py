@@ -132,7 +132,9 @@ def _answer(
     settings = index.settings
     if asked.filters_only:
         return answer.listing(index, asked, stopwatch)
-    recalled = recall(asked.channels(index), index.workers, settings.channel_timeout_ms, stopwatch)
+    frame = answer.Frame(index, asked)
+    limit_ms = settings.channel_timeout_ms
+    recalled = recall(asked.channels(index), index.workers, limit_ms, stopwatch, frame.make)
     _go_on(cancelled)
     scale = Scale(asked.lexical, asked.vector, asked.language, index.catalog, settings)
     with stopwatch.stage("fuse"):
@@ -169,9 +171,8 @@ def _answer(
     with stopwatch.stage("cite"):
         cited = answer.cite_linked(index, direct, linked)
     degraded = recalled.degraded + reranked.degraded
-    return answer.compose(
-        index, asked, replace(recalled, degraded=degraded), ordered, decision, cited, stopwatch
-    )
+    recalled = replace(recalled, degraded=degraded)
+    return answer.compose(index, asked, recalled, ordered, decision, cited, frame, stopwatch)
 
 
 def _reranked(index: Index, asked: Asked, ordered: Pool) -> _Ordered:

@@ -44,15 +44,26 @@ def recall(
     pool: ThreadPoolExecutor,
     timeout_ms: int,
     stopwatch: Stopwatch,
+    meanwhile: Callable[[], None] = lambda: None,
 ) -> Recalled:
-    """Runs the channels at the same time; the time limit counts from the start of the query."""
+    """Runs the channels at the same time; the time limit counts from the start of the query.
+
+    Args:
+        channels: by name.
+        pool: runs them.
+        timeout_ms: for all of them.
+        stopwatch: is told what each took.
+        meanwhile: is called once only the last one is waited for.
+    """
     deadline = time.perf_counter() + timeout_ms / 1000
     # Meaning first: it takes longest, and most of that without the interpreter's lock.
     order = sorted(channels, key=lambda name: name != "vector")
     begun = {name: pool.submit(_timed, channels[name]) for name in order}
     hits: dict[str, Ranked] = {}
     degraded = []
-    for name in channels:
+    for left, name in zip(reversed(range(len(channels))), channels, strict=True):
+        if not left:
+            meanwhile()
         try:
             found, spent_ms = _wait(begun[name], deadline)
         except FutureTimeoutError:
