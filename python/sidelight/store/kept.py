@@ -56,6 +56,14 @@ class Groups:
         """As arrays for a file."""
         return {f"{name}.starts": self.starts, f"{name}.members": self.members}
 
+    def gather(self, keys: NDArray[np.integer]) -> tuple[Numbers, NDArray[np.intp]]:
+        """The numbers of some keys, one key after the other, and the place of each one's key."""
+        starts = self.starts[keys]
+        counts = self.starts[keys + 1] - starts
+        of = np.repeat(np.arange(len(keys)), counts)
+        at = np.arange(len(of)) + np.repeat(starts - (np.cumsum(counts) - counts), counts)
+        return self.members[at], of
+
     def __getitem__(self, key: int) -> Numbers:
         return self.members[self.starts.item(key) : self.starts.item(key + 1)]
 

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Container, Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
+from itertools import repeat
 from weakref import WeakValueDictionary
 
 import numpy as np
@@ -61,6 +62,11 @@ class Passages(Mapping[str, ChunkRow]):
     def is_live(self, number: int) -> bool:
         """Whether a passage of the kept index is still there."""
         return bool(self._live[number])
+
+    def are_live(self, numbers: NDArray[np.integer]) -> NDArray[np.bool_]:
+        """The same of each."""
+        live: NDArray[np.bool_] = self._live[numbers]
+        return live
 
     def add(self, chunk: ChunkRow) -> None:
         """Takes in a new passage."""
@@ -217,23 +223,26 @@ class ByEmbedding(Mapping[str, list[ChunkRow]]):
         kept = int(self._count[numbers[numbers >= 0]].sum())
         return kept + sum(len(ids) for text, ids in self._changed.items() if text in texts)
 
-    def select(self, texts: Iterable[str]) -> tuple[Selection, NDArray[np.intp]]:
-        """The passages of known texts, one text after the other, and which text each has."""
+    def select(self, texts: Sequence[str]) -> tuple[Selection, NDArray[np.intp]]:
+        """The passages of known texts, and which of the texts each has."""
         passages = self._passages
-        numbers: list[int] = []
-        which: list[int] = []
-        others: dict[int, ChunkRow] = {}
-        for place, text in enumerate(texts):
-            for chunk in self._changed.get(text, {}).values():
-                others[len(numbers)] = chunk
-                numbers.append(-1)
-            number = self.hashes.get(text, -1)
-            if number >= 0 and passages.kept is not None:
-                kept = passages.kept.embedded[number].tolist()
-                numbers += [one for one in kept if passages.is_live(one)]
-            which += [place] * (len(numbers) - len(which))
-        found = Selection(passages.kept, np.array(numbers, np.intp), others, passages.at)
-        return found, np.array(which, np.intp)
+        numbers = np.fromiter(map(self.hashes.get, texts, repeat(-1)), np.intp, len(texts))
+        which = np.flatnonzero(numbers >= 0)
+        kept = np.zeros(0, np.intp)
+        if passages.kept is not None:
+            members, of = passages.kept.embedded.gather(numbers[which])
+            live = passages.are_live(members)
+            kept, which = members[live].astype(np.intp), which[of[live]]
+        new = [
+            (place, chunk)
+            for place, text in enumerate(texts)
+            for chunk in self._changed.get(text, {}).values()
+        ]
+        others = {len(kept) + at: chunk for at, (_, chunk) in enumerate(new)}
+        found = Selection(
+            passages.kept, np.append(kept, np.full(len(new), -1)), others, passages.at
+        )
+        return found, np.append(which, np.array([place for place, _ in new], np.intp))
 
     def __getitem__(self, embed_hash: str) -> list[ChunkRow]:
         number = self.hashes[embed_hash]

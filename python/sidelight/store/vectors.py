@@ -65,9 +65,13 @@ class Standing:
             mask = np.fromiter((h in allowed for h in self.hashes[:size]), bool, size)
             scores[~mask] = -np.inf
         near = _highest(scores, count, self.rounded.doubt(query))
-        exact = _exact(self.rows, near, query).tolist()
+        near = near[[bool(self.hashes[row]) for row in near.tolist()]]
+        exact = _exact(self.rows, near, query)
+        if len(near) > count:
+            best = exact >= np.partition(exact, len(near) - count)[len(near) - count]
+            near, exact = near[best], exact[best]
         names = [self.hashes[row] for row in near.tolist()]
-        found = [(name, score) for name, score in zip(names, exact, strict=True) if name]
+        found = zip(names, exact.tolist(), strict=True)
         return sorted(found, key=lambda pair: (-pair[1], pair[0]))[:count]
 
 
