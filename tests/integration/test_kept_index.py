@@ -476,3 +476,17 @@ def test_a_note_saved_while_all_is_kept_does_not_wait(
         assert found(engine, "袋狼") == [name]
     finally:
         engine.close()
+
+
+@pytest.mark.parametrize("gone", ["kept.json", "kept-*.bin"])
+def test_what_someone_deleted_meanwhile_is_kept_again(tmp_path: Path, gone: str) -> None:
+    dice = make(tmp_path)
+    engine = open_engine(tmp_path)
+    for file in (tmp_path / "data").glob(gone):
+        file.unlink()
+    save(tmp_path, dice, "笔记 3.md")
+    engine.sync(lexical_only=True)
+    after = content_of(engine)
+    engine.close()
+    assert is_used(tmp_path)
+    assert content(tmp_path) == after

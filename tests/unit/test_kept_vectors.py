@@ -246,3 +246,25 @@ def test_files_that_cannot_be_mapped_leave_vectors_in_memory(
     assert matrix.all_rows().later == 20
     assert "cannot be read" in caplog.text
     check_kept(tmp_path, monkeypatch)
+
+
+@pytest.mark.parametrize("harm", ["deleted", "replaced"])
+def test_files_that_someone_changed_are_not_gone_on_with(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, harm: str
+) -> None:
+    """Rows written behind those of a file that is gone left it with zeros before them."""
+    monkeypatch.setattr(kept_vectors, "_FEW_IN_MEMORY", 0)
+    tables, matrix = opened(tmp_path)
+    add(tables, matrix, 0, 20)
+    keep(tables, matrix)
+    for file in tmp_path.glob("vectors*.kept-*"):
+        size = file.stat().st_size
+        file.unlink()
+        if harm == "replaced":
+            file.write_bytes(bytes(size))
+    add(tables, matrix, 20, 40)
+    before = content(matrix)
+    for _ in range(2):  # the first finds out, the second keeps all of them
+        keep(tables, matrix)
+        assert content(matrix) == before
+    check_kept(tmp_path, monkeypatch)

@@ -122,18 +122,24 @@ def write(
     return True
 
 
-def renew(folder: Path, stamp: str, changed: Sequence[str]) -> None:
+def renew(folder: Path, stamp: str, changed: Sequence[str]) -> bool:
     """Says that the file is true of the tables as they are now, but for these notes.
 
-    A full disk only costs the next start.
+    A full disk only costs the next start. False if the file is gone or damaged.
     """
     try:
         label = _label(folder)
-        now = replace(label, stamp=stamp, changed=list(changed))
-        if now != label:
-            _name(folder, now)
+        (folder / label.file).stat()
     except (OSError, LookupError, ValueError, TypeError) as error:
         log.warning("the kept index cannot be renewed (%s)", type(error).__name__)
+        return False
+    now = replace(label, stamp=stamp, changed=list(changed))
+    if now != label:
+        try:
+            _name(folder, now)
+        except OSError as error:
+            log.warning("the kept index cannot be renewed (%s)", error.strerror)
+    return True
 
 
 def forget(folder: Path) -> None:

@@ -151,6 +151,10 @@ class KeptVectors:
         """What lies in the files now need not lie in memory."""
         try:
             mapped = self._map(label)
+            if not self._is_sound(label, mapped):  # someone else has written there
+                log.warning("the kept vectors are damaged")
+                self.forget()
+                return
             with lock:
                 for column, rows in zip(columns, mapped, strict=True):
                     column.rest_on(rows)
@@ -216,9 +220,14 @@ class KeptVectors:
         return crc
 
     def _append(self, name: str, column: Stack[Any], rows: int, crc: int) -> list[int]:
-        """Writes the rows from `rows` on behind those; what a crash left there is written over."""
+        """Writes the rows from `rows` on behind those; what a crash left there is written over.
+
+        Raises:
+            OSError: the disk is full, or the file with those is gone.
+        """
         if len(column) > rows:
-            file = os.open(self._folder / name, os.O_WRONLY | os.O_CREAT | _BINARY, 0o600)
+            new = 0 if rows else os.O_CREAT
+            file = os.open(self._folder / name, os.O_WRONLY | new | _BINARY, 0o600)
             with os.fdopen(file, "wb") as handle:
                 handle.seek(rows * column.row_bytes)
                 for _, piece in column.pieces(rows, len(column), _AT_ONCE):

@@ -178,9 +178,10 @@ class Tables:
                 keeping.forget(self.folder.path)
             return
         changed = self._not_as_kept
-        if changed is not None and loading.few(len(changed), len(catalog.notes)):
-            keeping.renew(self.folder.path, self.stamp(), sorted(changed))
-        elif keeping.write(self.folder.path, catalog, self.made_with, self.stamp(), interrupted):
+        few = changed is not None and loading.few(len(changed), len(catalog.notes))
+        if few and keeping.renew(self.folder.path, self.stamp(), sorted(changed or ())):
+            return
+        if keeping.write(self.folder.path, catalog, self.made_with, self.stamp(), interrupted):
             self._not_as_kept = set()
             if (found := keeping.read(self.folder.path, self.made_with)) and found.is_sound:
                 catalog.rest_on(found.index)
