@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import random
+import weakref
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -22,6 +24,7 @@ from sidelight.store.catalog import Catalog
 from sidelight.store.kept import KeptIndex
 from sidelight.store.rows import ChunkRow, NoteHead
 from sidelight.store.tables import Tables
+from sidelight.types import SearchRequest
 
 TEXTS = (
     "拿铁 和 咖啡",
@@ -490,3 +493,39 @@ def test_what_someone_deleted_meanwhile_is_kept_again(tmp_path: Path, gone: str)
     engine.close()
     assert is_used(tmp_path)
     assert content(tmp_path) == after
+
+
+def test_what_was_gone_on_with_before_is_let_go(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its file, though deleted, took its place on disk and in memory."""
+    dice = make(tmp_path)
+    monkeypatch.setattr("sidelight.store.tables.loading.few", lambda *_: False)
+    engine = open_engine(tmp_path)
+    engine.sync(lexical_only=True)
+    collects = gc.isenabled()
+    gc.disable()
+    try:
+        engine.search(SearchRequest("soil 拿铁", gate=False))
+        index = engine._catalog.notes.kept
+        assert index is not None
+        before = weakref.ref(index)
+        del index
+        save(tmp_path, dice, "笔记 3.md")
+        engine.sync(lexical_only=True)
+        engine.search(SearchRequest("soil 拿铁", gate=False))  # names follow with a query
+        assert before() is None
+    finally:
+        if collects:
+            gc.enable()
+        engine.close()
+
+
+def test_a_file_that_could_not_be_deleted_while_it_was_mapped_goes_later(tmp_path: Path) -> None:
+    dice = make(tmp_path)
+    stayed = tmp_path / "data" / "kept-0badf00d.bin"
+    stayed.write_bytes(b"as Windows leaves it")
+    save(tmp_path, dice, "笔记 3.md")
+    update(tmp_path)
+    assert not stayed.exists()
+    assert is_used(tmp_path)

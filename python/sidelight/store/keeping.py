@@ -139,6 +139,7 @@ def renew(folder: Path, stamp: str, changed: Sequence[str]) -> bool:
             _name(folder, now)
         except OSError as error:
             log.warning("the kept index cannot be renewed (%s)", error.strerror)
+    _delete_but(folder, label.file)  # one that was mapped when this took its place
     return True
 
 
@@ -232,5 +233,5 @@ def _delete_but(folder: Path, name: str) -> None:
             if file.name != name:
                 try:
                     file.unlink(missing_ok=True)
-                except OSError:  # Windows, while it is mapped: the next one that writes deletes it
+                except OSError:  # Windows, while it is mapped: it goes the next time
                     log.debug("a kept index stays for now")

@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
 from typing import Any, TypeVar
 
 import numpy as np
@@ -141,7 +141,8 @@ class KeptIndex:
         self.languages = list(Strings.within(arrays, "language"))
         self._headings = Strings.within(arrays, "heading_path")
         self._nodes = Strings.within(arrays, "node")
-        self._heading_path = lru_cache(_REMEMBERED)(self._split)
+        # Not of a method: in a circle, an index that was replaced stays until one is looked for.
+        self._heading_path = lru_cache(_REMEMBERED)(partial(_heading_path, self._headings))
         self._text = {
             name: Strings.within(arrays, name)
             for name in ("kind", "title", "error", "date", "tags", "properties", "record")
@@ -220,9 +221,6 @@ class KeptIndex:
     def links(self, number: int) -> tuple[Link, ...]:
         """The links of a note, which is not taken apart for them."""
         return links_of(json.loads(self.text("record", number)))
-
-    def _split(self, heading_path: int) -> tuple[str, ...]:
-        return tuple(json.loads(self._headings[heading_path]))
 
     def chunk(self, number: int) -> ChunkRow:
         """A passage, as an object of its own."""
@@ -352,6 +350,10 @@ def _once_each(texts: Strings, made: Callable[[str], T]) -> list[T]:
     """What is made of each text; of equal ones once."""
     known: dict[str, T] = {}
     return [known[text] if text in known else known.setdefault(text, made(text)) for text in texts]
+
+
+def _heading_path(headings: Strings, number: int) -> tuple[str, ...]:
+    return tuple(json.loads(headings[number]))
 
 
 def _known(number: int) -> int | None:
