@@ -7,19 +7,22 @@ the only truth: everything here can be redone from them.
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import hashlib
 import logging
 import os
 import stat
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from sidelight.config import Settings
 from sidelight.errors import NotFoundError, SidelightError, VaultError
+from sidelight.indexing import drafting
 from sidelight.indexing.draft import attachment, draft_note, failed_note
+from sidelight.indexing.drafting import Content, Outcome
 from sidelight.indexing.embedding import Stopped, VectorQueue
 from sidelight.indexing.mounts import NOT_MOUNTED, Mounts
 from sidelight.indexing.out_of_reach import IN_THE_CLOUD, OutOfReach
@@ -309,25 +312,20 @@ class Indexer:
         at = self._at = max(time.time(), self._at + _LATER_S)
         self.unseen = frozenset(entry.path for entry in entries)
         self._record_renames(changes, at)
-        for done, entry in enumerate(entries, start=1):
-            if stopped():
-                break
-            try:
-                draft = self._read(entry)
-                self.out_of_reach.forget([entry.path])
-            except OSError as error:
-                self.cannot_read(entry.path, error)
-                draft = self._to_be_reread(entry.path) if self._forced else None
-            if isinstance(draft, NoteRow):
-                touched.append(draft)
-            elif draft is not None:
-                batch.append(draft)
-                size += len(draft.snapshot)
-            if len(batch) >= _COMMIT_NOTES or size >= _COMMIT_BYTES:
-                self._commit(batch, at)
-                batch, size = [], 0
-                self.unseen = frozenset(entry.path for entry in entries[done:])
-            report(_progress("words", done, len(entries), started))
+        with contextlib.closing(self._outcomes(entries, stopped)) as outcomes:
+            for done, draft in enumerate(outcomes, start=1):
+                if isinstance(draft, NoteRow):
+                    touched.append(draft)
+                elif draft is not None:
+                    batch.append(draft)
+                    size += len(draft.snapshot)
+                if len(batch) >= _COMMIT_NOTES or size >= _COMMIT_BYTES:
+                    self._commit(batch, at)
+                    batch, size = [], 0
+                    self.unseen = frozenset(entry.path for entry in entries[done:])
+                report(_progress("words", done, len(entries), started))
+                if stopped():
+                    break
         self._commit(batch, at)
         self._tables.touch(touched, self._catalog)
         self.unseen = frozenset()
@@ -372,8 +370,26 @@ class Indexer:
         known = self._catalog.notes.get(path)
         return None if known is None else replace(known, size=_TO_BE_REREAD)
 
-    def _read(self, entry: FileEntry) -> NoteDraft | NoteRow | None:
-        """A draft of changed content, the row of merely touched content, None for nothing new.
+    def _outcomes(
+        self, entries: Sequence[FileEntry], stopped: Stopped
+    ) -> Generator[Outcome, None, None]:
+        """A draft of each note with changed content, the row of one merely touched, else None."""
+        size = sum(entry.size for entry in entries)
+        found = (self._look_at(entry) for entry in entries if not stopped())
+        with drafting.beside(self._terms, size, things=self.settings.graph) as second:
+            yield from drafting.in_order(found, self._draft, second, stopped)
+
+    def _look_at(self, entry: FileEntry) -> Content | Outcome:
+        try:
+            found = self._read(entry)
+        except OSError as error:
+            self.cannot_read(entry.path, error)
+            return self._to_be_reread(entry.path) if self._forced else None
+        self.out_of_reach.forget([entry.path])
+        return found
+
+    def _read(self, entry: FileEntry) -> Content | Outcome:
+        """Changed content, the row of merely touched content, None for nothing new.
 
         Raises:
             OSError: its content is not on this computer, or cannot be read now.
@@ -391,11 +407,13 @@ class Indexer:
         same = known is not None and known.content_hash == hashlib.sha256(data).hexdigest()
         if known is not None and same and not self._is_stale(known):
             return replace(known, size=entry.size, mtime_ns=entry.mtime_ns)
+        # The time tells since when these bytes stand here.
+        return Content(entry, data, known.indexed_at if known is not None and same else self._at)
+
+    def _draft(self, content: Content) -> NoteDraft | None:
+        entry, things = content.entry, self.settings.graph
         try:
-            draft = draft_note(entry, data, self._terms, things=self.settings.graph, at=self._at)
-            if known is not None and same:  # the time tells since when these bytes stand here
-                return replace(draft, row=replace(draft.row, indexed_at=known.indexed_at))
-            return draft
+            return draft_note(entry, content.data, self._terms, things=things, at=content.at)
         except Exception as error:  # one note never stops the index; it is listed
             log.error("a note could not be indexed: %s", type(error).__name__)
             log.debug("in detail", exc_info=True)

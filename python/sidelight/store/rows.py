@@ -38,6 +38,9 @@ class Field:
         """Without the key of a property."""
         return name_in(self.kind, self.label)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _field_from, (self.kind, self.label, self.target, " ".join(self.terms))
+
 
 class NoteHead(Protocol):
     """What is asked of every note at once, a `NoteRow` or not: it costs no taking apart."""
