@@ -61,7 +61,8 @@ from sidelight.vault.watcher import Watcher
 
 log = logging.getLogger(__name__)
 
-_WORKERS = 12  # of two queries: encoding, four channels and a reranker each
+_WORKERS = 10  # of two queries: four channels and a reranker each
+_ENCODERS = 2  # one a query
 _ASKED_FOR = "a rebuild was asked for"
 _MENTION_LINES = 5_000  # that name a note; what is named more often is no suggestion
 _NEVER: Callable[[], bool] = lambda: False  # noqa: E731 - a default, not a function of its own
@@ -116,6 +117,7 @@ class Engine:
         self._indexer.on_tables_lost = lambda: self._clear(vectors=False)
         self._metadata = MetadataIndex()
         self._workers = ThreadPoolExecutor(_WORKERS, thread_name_prefix="query")
+        self._encoders = ThreadPoolExecutor(_ENCODERS, thread_name_prefix="encoding")
         self._models = ModelsInUse(
             self._tables, self._catalog, self._indexer.queue,
             writes=not read_only, changed=self._models_changed,
@@ -219,6 +221,7 @@ class Engine:
         if self._worker is not None:
             self._worker.stop()
         self._workers.shutdown(wait=False, cancel_futures=True)
+        self._encoders.shutdown(wait=False, cancel_futures=True)
         if self._lock is not None and not self._closed:
             self._tables.keep(self._catalog, interrupted=lambda: True)
         self._models.release()
@@ -595,6 +598,7 @@ class Engine:
                 no_vectors=self._models.no_vectors,
                 reranker=self._models.reranker,
                 workers=self._workers,
+                encoders=self._encoders,
                 state=self.state,
                 renames=self._renames,
             )

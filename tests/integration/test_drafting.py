@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -116,6 +117,21 @@ def test_a_second_process_that_is_killed_costs_nothing_but_time(
 
     with caplog.at_level(logging.WARNING):
         assert list(in_order(contents, draft, second, _never)) == list(map(_draft, contents))
+    assert "notes are read by one process" in caplog.text
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="such a signal is needed")
+def test_one_that_hangs_is_done_without(
+    second: SecondProcess, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    contents = _contents(60)
+    monkeypatch.setattr(drafting, "_PATIENCE_S", 0.5)
+    assert second._process is not None
+    os.kill(second._process.pid, signal.SIGSTOP)
+    until = time.monotonic() + _START_S
+    with caplog.at_level(logging.WARNING):
+        made = list(in_order(contents, _draft, second, lambda: time.monotonic() > until))
+    assert made == list(map(_draft, contents))
     assert "notes are read by one process" in caplog.text
 
 

@@ -302,3 +302,30 @@ def test_a_model_that_fails_costs_only_its_channel(
     assert asked == ["lettuce", "番茄"]
     assert not engine.search(SearchRequest("lettuce", mode=Mode.LEXICAL)).degraded
     assert asked == ["lettuce", "番茄"]
+
+
+def test_a_model_that_never_answers_leaves_words_and_names_alone(
+    vault: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However many ask meanwhile: each question once kept two of the threads that look up words."""
+    settings = Settings(gate_strictness="off", channel_timeout_ms=400)
+    engine = Engine.open(vault, data_dir=tmp_path / "data", settings=settings)
+    engine.sync()
+    go_on = threading.Event()
+    encode = Embedder.embed_query
+
+    def stuck(self: Embedder, text: str) -> np.ndarray:
+        assert go_on.wait(60)
+        return encode(self, text)
+
+    monkeypatch.setattr(Embedder, "embed_query", stuck)
+    try:
+        for number in range(14):
+            result = engine.search(SearchRequest(f"磨刀 knife lettuce {number}"))
+            assert [found.channel for found in result.degraded] == ["vector"]
+            assert result.ok
+        go_on.set()
+        assert not engine.search(SearchRequest("怎样更容易入睡")).degraded
+    finally:
+        go_on.set()
+        engine.close()

@@ -2,7 +2,7 @@
 
 Drafting is two thirds of a first index and holds Python's lock, so that threads would not help.
 The second process gets bytes and gives back drafts over its own two pipes. It ends with this one,
-however that ends, as its input does; if it cannot begin or is killed, this one goes on alone.
+however that ends, as its input does; if it cannot begin, is killed or hangs, this one goes on alone.
 Reads no file.
 """
 
@@ -36,6 +36,7 @@ _ASKED = 8  # groups it has to do: as much as it drafts while this process write
 # quarter of this one's speed keeps nobody waiting, so few that they take some 20 MB.
 _AHEAD = 40
 _LOOK_S = 0.1  # how often who waits for a group looks whether to stop
+_PATIENCE_S = 60.0  # for one group, with nothing else to do: twice the time of the largest note
 _LEAVE_S = 5.0
 _PROGRAM = "from sidelight.indexing.drafting import serve; serve()"
 _NICE = 5  # people's own programs, and queries, come first
@@ -127,6 +128,11 @@ class SecondProcess:
         if self._ended:  # perhaps just before it was appended
             self._give_up()
 
+    def give_up(self) -> None:
+        """Ends one that does not answer; what it was asked becomes ready without answers."""
+        if self._process is not None:
+            self._process.kill()  # `_read` sees its end
+
     def close(self) -> None:
         """Ends it, at once."""
         self._closing = True
@@ -134,7 +140,8 @@ class SecondProcess:
         if self._process is None:
             return
         self._process.kill()
-        self._process.wait(_LEAVE_S)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._process.wait(_LEAVE_S)
         for thread in self._threads:
             thread.join(_LEAVE_S)
 
@@ -218,11 +225,13 @@ def in_order(
         return
     groups = _groups(items)
     ahead: deque[_Group] = deque()
+    looks = 0
     while True:
         while second.has_room and (group := next(groups, None)) is not None:
             second.ask(group)
             ahead.append(group)
         if ahead and ahead[0].ready.is_set():
+            looks = 0
             yield from ahead.popleft().outcomes(draft)
         elif len(ahead) < _AHEAD and (group := next(groups, None)) is not None:
             done = _Group(list(group.outcomes(draft)))
@@ -230,6 +239,10 @@ def in_order(
             ahead.append(done)
         elif not ahead or (not ahead[0].ready.wait(_LOOK_S) and stopped()):
             return
+        else:
+            looks += 1
+            if looks * _LOOK_S > _PATIENCE_S:
+                second.give_up()
 
 
 def _groups(items: Iterable[Content | Outcome]) -> Iterator[_Group]:

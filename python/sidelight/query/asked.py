@@ -142,7 +142,12 @@ class Asked:
         vector = self.own_vector
         if vector is None:
             assert self.encoded is not None
-            vector = index.embedder.centre_query(self.encoded.result(), self.language)
+            try:
+                encoded = self.encoded.result(index.settings.channel_timeout_ms / 1000)
+            except TimeoutError:
+                self.encoded.cancel()  # perhaps it has not begun
+                raise
+            vector = index.embedder.centre_query(encoded, self.language)
         hits = recall_vectors(vector, index.catalog, self.allowed, index.settings.pool)
         self.vector = vector
         return hits
@@ -162,7 +167,7 @@ def understand(request: SearchRequest, index: Index) -> Asked:
     wants = request.mode is not Mode.LEXICAL and text.strip() and len(index.catalog.vectors)
     if wants and index.embedder is not None:
         # The longest part of all begins first: most of it needs no lock of the interpreter's.
-        encoded = index.workers.submit(index.embedder.embed_query, text)
+        encoded = index.encoders.submit(index.embedder.embed_query, text)
     terms = index.terms.query_terms(text, typing=request.typing) if text else []
     lexical = None
     if request.mode is not Mode.SEMANTIC:

@@ -36,5 +36,6 @@ class Index:
     no_vectors: str  # why there is no embedder, for people
     reranker: Reranker | None
     workers: ThreadPoolExecutor
+    encoders: ThreadPoolExecutor  # apart: a model that hangs must not take those of the words
     state: Callable[[], IndexState]
     renames: Renames  # that were seen
