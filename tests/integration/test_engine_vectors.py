@@ -312,9 +312,11 @@ def test_a_model_that_never_answers_leaves_words_and_names_alone(
     engine = Engine.open(vault, data_dir=tmp_path / "data", settings=settings)
     engine.sync()
     go_on = threading.Event()
+    asked: list[str] = []
     encode = Embedder.embed_query
 
     def stuck(self: Embedder, text: str) -> np.ndarray:
+        asked.append(text)
         assert go_on.wait(60)
         return encode(self, text)
 
@@ -326,6 +328,7 @@ def test_a_model_that_never_answers_leaves_words_and_names_alone(
             assert result.ok
         go_on.set()
         assert not engine.search(SearchRequest("怎样更容易入睡")).degraded
+        assert len(asked) == 3  # nobody waited for the others any more
     finally:
         go_on.set()
         engine.close()

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import random
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -11,7 +14,7 @@ from sidelight.config import Settings
 from sidelight.query.candidates import Candidate, Ranked
 from sidelight.query.diversify import diversify
 from sidelight.query.evidence import evidence
-from sidelight.query.fuse import fuse
+from sidelight.query.fuse import fuse, join
 from sidelight.query.rerank import by_composite, composite
 from sidelight.store.rows import ChunkRow
 from sidelight.store.selection import Selection
@@ -54,6 +57,27 @@ def test_fused_scores_are_the_weighted_sums_of_reciprocal_ranks(
     assert {c.chunk.chunk_id: c.rrf_score for c in fused} == pytest.approx(naive)
     order = [(-c.rrf_score, c.chunk.order) for c in fused]
     assert order == sorted(order)
+
+
+@given(lists, st.randoms(use_true_random=False))
+def test_what_is_taken_of_a_pool_keeps_all_that_was_found_out_about_it(
+    ranked: dict[str, list[int]], dice: random.Random
+) -> None:
+    found = {name: listed(*map(chunk, numbers)) for name, numbers in ranked.items()}
+    found = {
+        name: replace(hits, matched=[(f"{name} {c.chunk.chunk_id}",) for c in hits])
+        for name, hits in found.items()
+    }
+    pool = join(found, {}, 60)
+    columns = ("cosines", "titles", "coverages", "evidence", "grounded")
+    told = {name: np.array([dice.random() for _ in pool]) for name in columns}
+    pool = replace(pool, **told)  # type: ignore[arg-type]
+    every = list(pool)
+    for candidate in every:
+        for name, hit in candidate.hits.items():
+            assert hit.matched == (f"{name} {candidate.chunk.chunk_id}",)
+    places = dice.sample(range(len(pool)), dice.randint(0, len(pool)))
+    assert list(pool.take(places)) == [every[place] for place in places]
 
 
 def test_rank_constant_decides_between_one_first_and_two_third_places() -> None:
